@@ -107,6 +107,9 @@ class BlockSpec:
     _: dataclasses.KW_ONLY
     memory_space: object = None
 
+    def __hash__(self) -> int:
+        return hash((self.index_map, self.pipeline_mode, self.memory_space))
+
     def replace(self, **changes: Any) -> "BlockSpec":
         """Return a copy with some attributes replaced."""
         return dataclasses.replace(self, **changes)

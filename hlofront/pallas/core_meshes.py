@@ -37,11 +37,6 @@ def _cores_of_a_device() -> int:
     return getattr(traced_for(), "num_cores", None) or 1
 
 
-def is_tpu_device() -> bool:
-    """Return whether programs are traced for a TPU, attached or not."""
-    return traced_for().platform == "tpu"
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TensorCoreMesh:
     """The TensorCores of a device, each of which runs a kernel of `pl.kernel`.

@@ -17,7 +17,7 @@ from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray
 from hlofront.core.references import AbstractRef
 from hlofront.primitives.arrays.creation import empty, full
 from hlofront.primitives.elementwise.converting import convert
-from hlofront.primitives.references.references import RefLike, freeze, new_ref
+from hlofront.primitives.references.references import RefLike, freeze, indexed, new_ref
 
 
 class semaphore_dtype(extended):
@@ -278,6 +278,12 @@ def run_state(f: Callable[[PyTree], None]) -> Callable[[PyTree], PyTree]:
         return tree.tree_map(freeze, refs)
 
     return run
+
+
+def space_of(ref: RefLike) -> object:
+    """Return the memory of a reference, or of the one that a view is of."""
+    base: Any = indexed(ref, None, "a kernel's reference")[0]
+    return base.aval.memory_space
 
 
 def uninitialized(aval: ShapedArray) -> Array:

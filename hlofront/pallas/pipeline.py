@@ -1,52 +1,84 @@
 """emit_pipeline: a loop inside a kernel that copies blocks while computing with others."""
 
+import dataclasses
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from hlofront.base import tree
 from hlofront.base.elements import int32
-from hlofront.base.tree import tree_leaves
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.tree import PyTree
+from hlofront.base.tree_nodes import register_dataclass
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core.axes import axis_size
 from hlofront.core.references import NDIndexer, is_known_integer
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.pallas.block_specs import (
     BlockDim,
     Blocked,
-    BlockSpec,
     BoundedSlice,
     Squeezed,
     block_dim,
     block_size,
-    ref_shape,
 )
+from hlofront.pallas.buffered_refs import BufferedRef, BufferType, buffers_for
+from hlofront.pallas.compiler_params import PARALLEL, GridDimensionSemantics
 from hlofront.pallas.control import when
 from hlofront.pallas.copies import AsyncCopyDescriptor, make_async_copy
-from hlofront.pallas.grid_indices import tracing_pipeline
-from hlofront.pallas.memory import VMEM, MemoryRef, SemaphoreType, buffer_type
+from hlofront.pallas.grid_indices import num_programs, program_id, tracing_pipeline
+from hlofront.pallas.grid_specs import BlockSpecTree
 from hlofront.pallas.scoped import run_scoped
+from hlofront.pallas.tpu_info import Tiling
+from hlofront.primitives.collectives.collectives import axis_index
+from hlofront.primitives.elementwise.compare import select_n
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import add, div, rem
 from hlofront.primitives.references.references import RefLike, TransformedRef
 
-Indices = Sequence[Any]
+# The sizes of a grid, and the indices of a step.
+Grid = tuple[ArrayLike, ...]
+Indices = Sequence[ArrayLike]
+# An entry of the result of an index map.
+Entry = Any
+Semantics = Sequence[GridDimensionSemantics | str]
+
+
+@register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class PipelineStep:
+    """The step of a pipeline that its body computes.
+
+    Attributes:
+      index: the indices of the step, one per axis of the grid.
+      local_index: the number of the step among those of the core.
+    """
+
+    index: tuple[Array, ...]
+    local_index: Array
 
 
 class _Window:
-    """A reference that the steps of a pipeline see in blocks, through buffers.
+    """A reference that the steps of a pipeline see in blocks.
 
     Attributes:
       ref: the reference.
-      spec: which block each step sees.
+      buffers: its buffers, and which block each step sees.
       dims: the mode and size of the block along each axis.
-      slots: the number of buffers.
+      slots: the number of buffers; 0 if the body sees the reference itself.
+      ahead: how many steps before the one that reads a block its copy is started.
     """
 
-    def __init__(self, ref: RefLike, spec: BlockSpec, slots: int, name: str):
+    def __init__(self, ref: RefLike, buffers: BufferedRef, name: str, ahead: bool):
         shape = ref.shape
-        entries = shape if spec.block_shape is None else spec.block_shape
+        entries = shape if buffers.block_shape is None else buffers.block_shape
         self.ref = ref
-        self.spec = spec
+        self.buffers = buffers
         self.dims: tuple[BlockDim, ...] = tuple([block_dim(entry, name, True) for entry in entries])
+        self.slots = buffers.buffer_count
+        self.ahead = max(buffers.in_buffer_count - 1, 0) if ahead else 0
         if len(self.dims) != len(shape):
             raise ValueError(
                 f"Block shape for {name} of the pipeline (= {self.dims}) must have the same number "
@@ -58,59 +90,51 @@ class _Window:
                     f"blocks of {dim.block_size} do not divide axis {axis} of {name} of the "
                     f"pipeline, whose shape is {shape}: pad the array, or choose another block size"
                 )
-        self.slots = (
-            slots if spec.pipeline_mode is None else _count(spec.pipeline_mode.buffer_count)
-        )
 
     @property
-    def buffers(self) -> tuple[MemoryRef, MemoryRef]:
-        """The types of the buffers and of their semaphores."""
-        space = VMEM if self.spec.memory_space is None else self.spec.memory_space
-        shape = (self.slots, *ref_shape(self.dims))
-        return buffer_type(shape, self.ref.dtype, space), SemaphoreType.DMA((self.slots,))
+    def is_input(self) -> bool:
+        """Whether blocks are copied to buffers."""
+        return self.buffers.is_input and self.slots > 0
 
-    def _entries(self, indices: Indices) -> list[Any]:
+    @property
+    def is_output(self) -> bool:
+        """Whether blocks are copied from buffers."""
+        return self.buffers.is_output and self.slots > 0
+
+    def _entries(self, indices: Indices) -> list[Entry]:
         """Return the index map's entries for a step, with a Slice for a BoundedSlice."""
-        if self.spec.index_map is None:
+        index_map = self.buffers.spec.index_map
+        if index_map is None:
             return [
                 Slice(0, dim.block_size) if isinstance(dim, BoundedSlice) else 0
                 for dim in self.dims
             ]
-        index = self.spec.index_map(*indices)
+        index = index_map(*indices)
         entries = list(index) if isinstance(index, tuple | list) else [index]
         for dim, entry in zip(self.dims, entries, strict=True):
             if isinstance(dim, BoundedSlice):
                 _check_bounded(dim, entry)
         return entries
 
-    def index(self, indices: Indices) -> list[Any]:
+    def index(self, indices: Indices) -> list[ArrayLike]:
         """Return the index of the block of a step; the start of a BoundedSlice."""
         entries = self._entries(indices)
         return [entry.start if isinstance(entry, Slice) else entry for entry in entries]
 
     def block(self, indices: Indices) -> TransformedRef:
         """Return a view of the block of a step."""
-        parts: list[Any] = []
+        parts: list[Entry] = []
         for dim, index in zip(self.dims, self._entries(indices), strict=True):
             if isinstance(dim, Squeezed | BoundedSlice):
                 parts.append(index)
             else:
                 start = index * dim.block_size if isinstance(dim, Blocked) else index
                 parts.append(Slice(start, block_size(dim)))
+        if isinstance(self.ref, TransformedRef):
+            return self.ref.at[tuple(parts)]
         return TransformedRef(self.ref, [NDIndexer(parts, self.ref.shape, ())])
 
-    def filled(self, buffer: TransformedRef, indices: Indices) -> TransformedRef:
-        """Return a view of the part of a buffer that the block of a step fills."""
-        sizes = [
-            entry.size if isinstance(entry, Slice) else block_size(dim)
-            for dim, entry in zip(self.dims, self._entries(indices), strict=True)
-            if not isinstance(dim, Squeezed)
-        ]
-        if tuple(sizes) == buffer.shape:
-            return buffer
-        return buffer.at[tuple([Slice(0, size) for size in sizes])]
-
-    def differs(self, indices: Indices, others: Indices) -> Any:
+    def differs(self, indices: Indices, others: Indices) -> ArrayLike:
         """Return whether two steps see different blocks."""
         result: Any = False
         for index, other in zip(self.index(indices), self.index(others), strict=True):
@@ -119,6 +143,58 @@ class _Window:
             elif index != other:
                 return True
         return result
+
+    # ---- buffers
+
+    def _ends(self, indices: Indices, slot: ArrayLike) -> tuple[TransformedRef, TransformedRef]:
+        """Return views of the block of a step, and of the part of a buffer that it fills."""
+        sizes = [
+            entry.size if isinstance(entry, Slice) else block_size(dim)
+            for dim, entry in zip(self.dims, self._entries(indices), strict=True)
+            if not isinstance(dim, Squeezed)
+        ]
+        buffer = self.buffers.slot(slot)
+        if tuple(sizes) != buffer.shape:
+            buffer = buffer.at[tuple([Slice(0, size) for size in sizes])]
+        return self.block(indices), buffer
+
+    def read(self, indices: Indices, slot: ArrayLike) -> AsyncCopyDescriptor:
+        """Return the copy from the block of a step to a buffer."""
+        block, buffer = self._ends(indices, slot)
+        return make_async_copy(block, buffer, self.buffers.sem_recvs.at[slot])  # pyright: ignore
+
+    def write(self, indices: Indices, slot: ArrayLike) -> AsyncCopyDescriptor:
+        """Return the copy from a buffer to the block of a step."""
+        block, buffer = self._ends(indices, slot)
+        return make_async_copy(buffer, block, self.buffers.sem_sends.at[slot])  # pyright: ignore
+
+    def slot(self, count: ArrayLike) -> Array:
+        """Return the number of the buffer of the block with this number."""
+        return rem(count, _int32(self.slots))
+
+    def start_read(
+        self, condition: ArrayLike, number: ArrayLike, indices: Indices, count: ArrayLike
+    ) -> Array:
+        """Copy the block of a step to its buffer, if a condition is true.
+
+        Args:
+          condition: whether the block differs from that of the step before.
+          number: the number of the step.
+          indices: its indices.
+          count: the number of blocks that were copied before.
+
+        Returns:
+          The number of blocks that have been copied.
+        """
+        slot, needed = self.slot(count), condition
+        if self.buffers.prefetched_count:
+            needed = condition & (number >= self.buffers.prefetched_count)  # pyright: ignore[reportOperatorIssue]
+        if self.is_output:
+            # The buffer is free when its previous block has been written back.
+            is_used = condition & (count >= self.slots)  # pyright: ignore[reportOperatorIssue]
+            when(is_used)(lambda: self.write(indices, slot).wait())
+        when(needed)(lambda: self.read(indices, slot).start())
+        return add(count, _int32(condition))
 
 
 def _check_bounded(dim: BoundedSlice, entry: object) -> None:
@@ -134,43 +210,16 @@ def _check_bounded(dim: BoundedSlice, entry: object) -> None:
         )
 
 
-def _count(buffers: int | tuple[int, int]) -> int:
-    return buffers if isinstance(buffers, int) else max(buffers)
-
-
-class _Buffers:
-    """The buffers of a window, and the copies between them and the reference."""
-
-    def __init__(self, window: _Window, buffer: Any, semaphores: Any):
-        self.window = window
-        self.buffer = buffer
-        self.semaphores = semaphores
-
-    def at(self, slot: Any) -> Any:
-        """Return a view of the buffer with this number."""
-        return self.buffer.at[slot]
-
-    def read(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
-        """Return the copy from the block of a step to a buffer."""
-        buffer = self.window.filled(self.at(slot), indices)
-        return make_async_copy(self.window.block(indices), buffer, self.semaphores.at[slot])
-
-    def write(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
-        """Return the copy from a buffer to the block of a step."""
-        buffer = self.window.filled(self.at(slot), indices)
-        return make_async_copy(buffer, self.window.block(indices), self.semaphores.at[slot])
-
-
 def emit_pipeline(
     body: Callable[..., None],
     *,
-    grid: tuple[Any, ...],
-    in_specs: Any = (),
-    out_specs: Any = (),
-    tiling: None = None,
-    core_axis: None = None,
-    core_axis_name: None = None,
-    dimension_semantics: Sequence[Any] | None = None,
+    grid: Grid,
+    in_specs: BlockSpecTree = (),
+    out_specs: BlockSpecTree = (),
+    tiling: Tiling | None = None,
+    core_axis: int | None = None,
+    core_axis_name: Hashable | None = None,
+    dimension_semantics: Semantics | None = None,
     trace_scopes: bool = True,
     no_pipelining: bool = False,
     output_wait_read_only: bool = False,
@@ -178,148 +227,268 @@ def emit_pipeline(
 ) -> Callable[..., None]:
     """Return a function of references that runs a body at each step of a grid, inside a kernel.
 
-    The blocks of the next step are copied to buffers while the body computes. A block that the next
-    step also sees is not copied again.
+    Blocks of later steps are copied to buffers while the body computes. A block that the next step
+    also sees is not copied again. A reference that is in the memory of its spec is not copied: the
+    body sees a view of it.
 
     Args:
-      body: a function of references to the buffers of inputs and outputs. Within it, `program_id`
+      body: a function of references to blocks of inputs and outputs. Within it, `program_id`
         returns the index of the step.
       grid: the sizes of the grid, which may be traced.
-      in_specs: a BlockSpec per input; blocks divide arrays.
-      out_specs: a BlockSpec per output.
-      tiling: must be None: the compiler chooses the layout of buffers.
-      core_axis: must be None: all steps run on the kernel's core.
-      core_axis_name: must be None.
-      dimension_semantics: accepted; the steps run in order.
+      in_specs: a pytree of BlockSpecs for the inputs; blocks divide arrays.
+      out_specs: a pytree of BlockSpecs for the outputs.
+      tiling: None or `pltpu.Tiling.COMPACT`: the compiler chooses the layout of buffers.
+      core_axis: an axis of the kernel's grid that runs on several cores. Each computes a part of
+        the steps, along an axis whose semantics are "parallel".
+      core_axis_name: instead, the name of an axis of cores of `pl.kernel`.
+      dimension_semantics: per axis of the grid, whether its steps are independent.
       trace_scopes: accepted; profiles have no scopes of the pipeline.
       no_pipelining: whether copies are waited for immediately.
       output_wait_read_only: accepted; the pipeline waits until outputs are written.
+      _explicit_indices: whether the first argument of the body is a PipelineStep.
 
     Returns:
-      A function of references to inputs and outputs, and of `scratches`, which are passed to the
-      body last.
+      A function of references to inputs and outputs; of `scratches`, which are passed to the body
+      last; and of `allocations`, a BufferedRef per reference, whose buffers it uses.
 
     Raises:
-      ValueError: if blocks do not divide an array, the grid is empty, or an option that must be
-        None is not.
+      ValueError: if blocks do not divide an array, the grid is empty, or the cores are given twice.
+      NotImplementedError: if no axis of the grid can be divided among cores.
     """
-    options = {
-        "tiling": tiling,
-        "core_axis": core_axis,
-        "core_axis_name": core_axis_name,
-        "_explicit_indices": _explicit_indices or None,
-    }
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(f"emit_pipeline runs on one core and has no {name}: got {value!r}")
-    if not isinstance(grid, tuple | list):
-        grid = (grid,)
-    if any(isinstance(size, int) and size < 1 for size in grid):
+    if tiling is Tiling.SPARSE_CORE:
         raise ValueError(
-            f"All elements in the grid must be strictly positive, but got grid={grid}: run the "
+            "emit_pipeline runs on TensorCores and has no Tiling.SPARSE_CORE: leave tiling out"
+        )
+    if core_axis is not None and core_axis_name is not None:
+        raise ValueError(
+            "Only one of `core_axis` or `core_axis_name` can be set: got "
+            f"core_axis={core_axis!r} and core_axis_name={core_axis_name!r}"
+        )
+    sizes: Grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
+    if any(isinstance(size, int) and size < 1 for size in sizes):
+        raise ValueError(
+            f"All elements in the grid must be strictly positive, but got grid={sizes}: run the "
             "pipeline under pl.when if a size may be 0"
         )
-    specs: list[BlockSpec] = [*tree_leaves(in_specs), *tree_leaves(out_specs)]
-    inputs = len(tree_leaves(in_specs))
-    slots = 1 if no_pipelining else 2
+    specs = (_as_tuple(in_specs), _as_tuple(out_specs))
+    count = 1 if no_pipelining else 2
 
-    def pipeline(*refs: RefLike, scratches: Sequence[Any] = ()) -> None:
-        if len(refs) != len(specs):
-            raise ValueError(
-                f"the pipeline has {inputs} in_specs and {len(specs) - inputs} out_specs, and was "
-                f"called with {len(refs)} references: give one spec per reference"
-            )
+    def pipeline(
+        *refs: PyTree,
+        scratches: Sequence[RefLike] = (),
+        allocations: Sequence[BufferedRef] | None = None,
+    ) -> None:
+        if allocations is None:
+            buffers = _allocations(specs, refs, count)
+            run_scoped(lambda given: run(refs, scratches, given), buffers)
+        else:
+            run(refs, scratches, allocations)
+
+    def run(refs: PyTree, scratches: Sequence[RefLike], allocations: PyTree) -> None:
+        buffers, structure = tree.tree_flatten(allocations, is_leaf=_is_buffers)
         windows = [
-            _Window(ref, spec, slots, f"reference {number}")
-            for number, (ref, spec) in enumerate(zip(refs, specs, strict=True))
+            _Window(ref, each, f"reference {number}", not no_pipelining)
+            for number, (ref, each) in enumerate(_paired(tree.tree_leaves(refs), buffers))
         ]
-
-        def run(*flat: Any) -> None:
-            buffers = [
-                _Buffers(window, *flat[2 * number : 2 * number + 2])
-                for number, window in enumerate(windows)
-            ]
-            _run(body, tuple(grid), buffers[:inputs], buffers[inputs:], scratches)
-
-        run_scoped(run, *[each for window in windows for each in window.buffers])
+        part, offsets = _part_of_core(sizes, dimension_semantics, core_axis, core_axis_name)
+        _Run(body, part, offsets, windows, structure, scratches, _explicit_indices).run()
 
     return pipeline
 
 
-def _run(
+def emit_pipeline_with_allocations(
     body: Callable[..., None],
-    grid: tuple[Any, ...],
-    inputs: Sequence[_Buffers],
-    outputs: Sequence[_Buffers],
-    scratches: Sequence[Any],
-) -> None:
-    steps: Any = math.prod(grid)
-    ahead = [each for each in inputs if each.window.slots > 1]
+    *,
+    grid: Grid,
+    in_specs: BlockSpecTree = (),
+    out_specs: BlockSpecTree = (),
+) -> tuple[Callable[..., None], Callable[..., PyTree]]:
+    """Return a pipeline, and a function that returns the types of its buffers.
 
-    def step(number: Any, carry: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
-        slots, started = carry
+    A kernel that runs the pipeline several times may thus allocate the buffers once: by
+    `pl.run_scoped(f, make_allocations(*refs))`, whose result is passed as `allocations=`.
+
+    Args:
+      body: a function of references to blocks of inputs and outputs.
+      grid: the sizes of the grid, which may be traced.
+      in_specs: a pytree of BlockSpecs for the inputs.
+      out_specs: a pytree of BlockSpecs for the outputs.
+
+    Returns:
+      The function that `emit_pipeline` returns, and a function of references to inputs and outputs
+      that returns a BufferedRef for each.
+    """
+    specs = (_as_tuple(in_specs), _as_tuple(out_specs))
+    pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
+    return pipeline, lambda *refs: _allocations(specs, refs, 2)
+
+
+def _is_buffers(x: object) -> bool:
+    return isinstance(x, BufferedRef)
+
+
+def _as_tuple(specs: BlockSpecTree) -> tuple[BlockSpecTree, ...]:
+    return tuple(specs) if isinstance(specs, tuple | list) else (specs,)
+
+
+def _paired(refs: Sequence[RefLike], others: Sequence[Any]) -> "zip[tuple[RefLike, Any]]":
+    """Return pairs of references and the specs or buffers for them."""
+    if len(refs) != len(others):
+        raise ValueError(
+            f"the pipeline has {len(others)} in_specs, out_specs or allocations, and was called "
+            f"with {len(refs)} references: give one spec per reference"
+        )
+    return zip(refs, others, strict=True)
+
+
+def _allocations(
+    specs: tuple[BlockSpecTree, BlockSpecTree], refs: PyTree, count: int
+) -> tuple[PyTree, ...]:
+    """Return the types of the buffers for references: a pytree per spec."""
+    leaves, structure = tree.tree_flatten((*specs[0], *specs[1]))
+    inputs = len(tree.tree_leaves(specs[0]))
+    buffers = [
+        buffers_for(spec, ref, BufferType.INPUT if i < inputs else BufferType.OUTPUT, count)
+        for i, (ref, spec) in enumerate(_paired(tree.tree_leaves(refs), leaves))
+    ]
+    return structure.unflatten(buffers)
+
+
+def _part_of_core(
+    grid: Grid,
+    semantics: Semantics | None,
+    axis: int | None,
+    name: Hashable | None,
+) -> tuple[Grid, Grid]:
+    """Return the sizes of the part of a grid that the core computes, and its first indices."""
+    zeros = (0,) * len(grid)
+    if axis is None and name is None:
+        return grid, zeros
+    cores = num_programs(axis) if axis is not None else axis_size(name)
+    if not isinstance(cores, int):
+        raise NotImplementedError(  # JAX raises this class.
+            f"Cannot partition grid over dynamic number of cores: {cores}. Give the kernel a grid "
+            "of known size"
+        )
+    if cores == 1:
+        return grid, zeros
+    core = program_id(axis) if axis is not None else axis_index(name)
+    parallel = [i for i, s in enumerate(semantics or ()) if s in (PARALLEL, PARALLEL.value)]
+    if not parallel:
+        raise NotImplementedError(  # JAX raises this class.
+            "Cannot partition over cores without parallel grid dimensions: "
+            f"dimension_semantics={semantics}. Say which axis may be divided: pltpu.PARALLEL"
+        )
+    known = {i: size for i in parallel if isinstance(size := grid[i], int)}
+    even = [i for i, size in known.items() if size % cores == 0]
+    # An axis that the cores divide evenly, else the longest one.
+    divided = even[0] if even else max(known, key=known.__getitem__, default=parallel[0])
+    size = grid[divided]
+    share = size // cores if isinstance(size, int) else div(_int32(size), _int32(cores))
+    more: ArrayLike = 0
+    if divided not in even:
+        rest = size - share * cores  # pyright: ignore[reportOperatorIssue]
+        more = select_n(core < rest, _int32(0), _int32(1))
+        first = core * share + select_n(core < rest, _int32(rest), core)
+    else:
+        first = core * share
+    return (
+        (*grid[:divided], share + more, *grid[divided + 1 :]),  # pyright: ignore[reportOperatorIssue]
+        (*zeros[:divided], first, *zeros[divided + 1 :]),
+    )
+
+
+class _Run(NamedTuple):
+    """The loop of a pipeline: its grid, the first indices there, its windows, and its body."""
+
+    body: Callable[..., None]
+    grid: Grid
+    offsets: Grid
+    windows: Sequence[_Window]
+    structure: tree.PyTreeDef
+    scratches: Sequence[RefLike]
+    is_explicit: bool
+
+    def indices(self, number: ArrayLike) -> list[ArrayLike]:
+        """Return the indices of a step by its number: the last axis of the grid varies fastest."""
+        indices: list[ArrayLike] = []
+        for size, offset in zip(reversed(self.grid), reversed(self.offsets), strict=True):
+            size = _int32(size)
+            index = rem(number, size)
+            indices.append(index if is_known_integer(offset) else add(index, offset))
+            number = div(number, size)
+        return indices[::-1]
+
+    def run(self) -> None:
+        steps: Any = math.prod(self.grid)
+        zeros = [_int32(0) for _ in self.windows]
+
+        def before_first() -> list[ArrayLike]:
+            """Start the copies for the first steps; return how many blocks each window has."""
+            counts: list[ArrayLike] = list(zeros)
+            for number in range(max((each.ahead for each in self.windows), default=0)):
+                here, before = (self.indices(_int32(n)) for n in (number, number - 1))
+                for place, each in enumerate(self.windows):
+                    if number < each.ahead and each.is_input:
+                        is_new = each.differs(here, before) if number else True
+                        condition = is_new & (number < steps)
+                        counts[place] = each.start_read(condition, number, here, counts[place])
+            return counts
+
+        step = functools.partial(self._step, steps)
+        _, seen = fori_loop(0, steps, step, (before_first(), zeros))
+        first = self.indices(_int32(0))
+        for each, count in zip(self.windows, seen, strict=True):
+            for behind in range(1, each.slots + 1) if each.is_output else ():
+                slot = each.slot(add(count, _int32(each.slots - behind)))
+                when(count >= behind)(lambda e=each, s=slot: e.write(first, s).wait())
+
+    def _step(
+        self, steps: Any, number: Any, carry: tuple[list[Array], list[Array]]
+    ) -> tuple[list[Array], list[Array]]:
+        """Run a step; map how many blocks each window has copied, and shown, to those after it."""
+        copied, seen = list(carry[0]), list(carry[1])
         number = _int32(number)
-        indices = _indices(number, grid)
-        before, after = _indices(number - 1, grid), _indices(number + 1, grid)
+        at = functools.cache(lambda later: self.indices(number + later))
+        here, before, after = at(0), at(-1), at(1)
         is_last = number + 1 == steps
-        new_slots: list[Any] = []
-        for each, slot in zip(inputs, slots, strict=True):
-            is_new = each.window.differs(indices, before) | (number == 0)
-            next_is_new = each.window.differs(after, indices) & ~is_last
-            next_slot = rem(add(slot, _int32(next_is_new)), _int32(each.window.slots))
-            if each.window.slots > 1:
-                when(next_is_new)(lambda e=each, s=next_slot: e.read(after, s).start())
+        views: list[TransformedRef] = []
+        for place, each in enumerate(self.windows):
+            if not each.slots:
+                views.append(each.block(here))
+                continue
+            is_new = each.differs(here, before) | (number == 0)
+            if each.is_input:
+                then, condition = number, is_new
+                if each.ahead:
+                    then = number + each.ahead
+                    differs = each.differs(at(each.ahead), at(each.ahead - 1))
+                    condition = differs & (then < steps)
+                copied[place] = each.start_read(condition, then, at(each.ahead), copied[place])
+            seen[place] = add(seen[place], _int32(is_new))
+            slot = each.slot(seen[place] - 1)
+            if each.is_input:
+                arrives = is_new
+                if each.buffers.prefetched_count:
+                    arrives = is_new & (number >= each.buffers.prefetched_count)
+                when(arrives)(lambda e=each, s=slot: e.read(here, s).wait())
             else:
-                when(is_new)(lambda e=each, s=slot: e.read(indices, s).start())
-            when(is_new)(lambda e=each, s=slot: e.read(indices, s).wait())
-            new_slots.append(next_slot)
-        out_slots = [
-            rem(count, _int32(each.window.slots))
-            for each, count in zip(outputs, started, strict=True)
-        ]
-        for each, slot, count in zip(outputs, out_slots, started, strict=True):
-            is_new = each.window.differs(indices, before) | (number == 0)
-            # The buffer is free when the copy of its previous contents has ended.
-            is_used = is_new & (count >= each.window.slots)
-            when(is_used)(lambda e=each, s=slot: e.write(indices, s).wait())
-        views = [
-            *[each.at(slot) for each, slot in zip(inputs, slots, strict=True)],
-            *[each.at(slot) for each, slot in zip(outputs, out_slots, strict=True)],
-        ]
-        with tracing_pipeline(grid, tuple(indices)):
-            body(*views, *scratches)
-        new_started: list[Any] = []
-        for each, slot, count in zip(outputs, out_slots, started, strict=True):
-            is_done = each.window.differs(after, indices) | is_last
-            when(is_done)(lambda e=each, s=slot: e.write(indices, s).start())
-            new_started.append(add(count, _int32(is_done)))
-        return new_slots, new_started
-
-    first = _indices(_int32(0), grid)
-
-    def start() -> None:
-        for each in ahead:
-            each.read(first, 0).start()
-
-    when(steps > 0)(start)
-    zero = _int32(0)
-    _, started = fori_loop(0, steps, step, ([zero] * len(inputs), [zero] * len(outputs)))
-    for each, count in zip(outputs, started, strict=True):
-        for behind in range(1, each.window.slots + 1):
-            slot = rem(add(count, _int32(each.window.slots - behind)), _int32(each.window.slots))
-            when(count >= behind)(lambda e=each, s=slot: e.write(first, s).wait())
+                is_used = is_new & (seen[place] > each.slots)
+                when(is_used)(lambda e=each, s=slot: e.write(here, s).wait())
+            views.append(each.buffers.slot(slot))
+        arguments = [*self.structure.unflatten(views), *self.scratches]
+        if self.is_explicit:
+            arguments.insert(0, PipelineStep(tuple(map(_int32, here)), number))
+        with tracing_pipeline(self.grid, tuple(here)):
+            self.body(*arguments)
+        for place, each in enumerate(self.windows):
+            if each.is_output:
+                is_done = each.differs(after, here) | is_last
+                slot = each.slot(seen[place] - 1)
+                when(is_done)(lambda e=each, s=slot: e.write(here, s).start())
+        return copied, seen
 
 
-def _indices(number: Any, grid: tuple[Any, ...]) -> list[Any]:
-    """Return the indices of a step by its number: the last axis of the grid varies fastest."""
-    indices: list[Any] = []
-    for size in reversed(grid):
-        size = _int32(size)
-        indices.append(rem(number, size))
-        number = div(number, size)
-    return indices[::-1]
-
-
-def _int32(number: Any) -> Any:
+def _int32(number: Any) -> Array:
     """Return an integer or boolean as int32, even if 64-bit dtypes are on."""
     return convert(number, int32, False)

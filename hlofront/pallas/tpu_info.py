@@ -273,6 +273,22 @@ def _sparse_core(cores: int, subcores: int, lanes: int, vmem: int, granule: int)
     )
 
 
+class Tiling(enum.Enum):
+    """The tiles of arrays in the memories of a kernel: those of TensorCores, or of SparseCores."""
+
+    COMPACT = enum.auto()
+    SPARSE_CORE = enum.auto()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of a tile of 32-bit elements, on the TPU that programs are traced for."""
+        chip = _KINDS.get(traced_for().device_kind, ChipVersion.TPU_V4)
+        info = get_tpu_info_for_chip(chip, 1)
+        if self is Tiling.COMPACT:
+            return (info.num_sublanes, info.num_lanes)
+        return (8 if info.sparse_core is None else info.sparse_core.num_lanes,)
+
+
 def traced_for() -> Device | AbstractDevice:
     """Return the device that programs are traced for.
 
@@ -284,6 +300,11 @@ def traced_for() -> Device | AbstractDevice:
         return abstract
     target = compiling_for.get()
     return default_device() if target is None else target.devices[0]
+
+
+def is_tpu_device() -> bool:
+    """Return whether programs are traced for a TPU, attached or not."""
+    return traced_for().platform == "tpu"
 
 
 def get_tpu_info() -> TpuInfo:

@@ -125,6 +125,206 @@ def test_what_a_bounded_slice_needs_is_told():
             pl.pallas_call(double, m, in_specs=[spec], interpret=True)(m)
 
 
+def test_blocks_are_copied_as_many_steps_ahead_as_there_are_other_buffers():
+    """At the first step, the blocks of the next two have been copied, that of the fourth not."""
+
+    def kernel(x_ref, o_ref):
+        def body(row_ref, out_ref):
+            @pl.when(pl.program_id(0) == 0)
+            def _():
+                x_ref[1:] = jnp.zeros((3, 8))
+
+            out_ref[...] = row_ref[...]
+
+        three = rows.replace(pipeline_mode=pl.Buffered(3))
+        pltpu.emit_pipeline(body, grid=(4,), in_specs=[three], out_specs=[rows])(x_ref, o_ref)
+
+    np.testing.assert_array_equal(run(kernel), np.concatenate([m[:3], 0 * m[:1]]))
+
+
+def test_a_reference_in_the_memory_of_its_spec_is_seen_without_a_copy():
+    in_vmem = rows.replace(memory_space=pltpu.VMEM)
+
+    def kernel(x_ref, o_ref):
+        specs = {"in_specs": [in_vmem], "out_specs": [in_vmem]}
+        pltpu.emit_pipeline(double, grid=(4,), **specs)(x_ref, o_ref)
+
+    def call(x):
+        whole = pl.BlockSpec(memory_space=pltpu.VMEM)
+        specs = {"in_specs": [whole], "out_specs": whole}
+        return pl.pallas_call(kernel, m, interpret=True, **specs)(x)
+
+    np.testing.assert_array_equal(call(m), m * 2)
+    assert "dma_start" not in str(hlofront.make_jaxpr(call)(m))
+
+
+def test_the_body_may_take_the_step():
+    def body(step, x_ref, o_ref):
+        o_ref[...] = x_ref[...] + 10 * step.index[0] + 100 * step.index[1] + 1000 * step.local_index
+
+    pipeline = pltpu.emit_pipeline(
+        body, grid=(2, 2), in_specs=[blocks], out_specs=[blocks], _explicit_indices=True
+    )
+    steps = np.kron([[0, 1100], [2010, 3110]], np.ones((2, 4)))
+    np.testing.assert_array_equal(run(pipeline), m + steps)
+
+
+def test_references_come_in_the_trees_of_their_specs():
+    def body(refs, o_ref):
+        o_ref[...] = refs["a"][...] - refs["b"][...]
+
+    def kernel(x_ref, o_ref):
+        specs = ({"a": rows, "b": pl.BlockSpec((1, 8), lambda i: (3 - i, 0))},)
+        pipeline = pltpu.emit_pipeline(body, grid=(4,), in_specs=specs, out_specs=rows)
+        pipeline({"a": x_ref, "b": x_ref}, o_ref)
+
+    np.testing.assert_array_equal(run(kernel), m - m[::-1])
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+def test_buffers_are_allocated_once_for_several_pipelines():
+    def kernel(x_ref, o_ref):
+        pipeline, make_allocations = pltpu.emit_pipeline_with_allocations(
+            double, grid=(4,), in_specs=[rows], out_specs=[rows]
+        )
+
+        def twice(allocations):
+            assert [each.buffer_count for each in allocations] == [2, 2]
+            pipeline(x_ref, o_ref, allocations=allocations)
+            pipeline(o_ref, o_ref, allocations=allocations)
+
+        pl.run_scoped(twice, make_allocations(x_ref, o_ref))
+
+    np.testing.assert_array_equal(run(kernel), m * 4)
+
+
+@pytest.mark.parametrize("count", [1, 2, (2, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize("interpret", [True, pltpu.InterpretParams(detect_races=True)])
+def test_blocks_may_be_read_changed_and_written_back(count, interpret):
+    """Rows are visited twice in a row, and rows that were written stay away long enough."""
+    columns = pl.BlockSpec((1, 8), lambda i, j: (i, 0))
+
+    def body(o_ref):
+        o_ref[...] = o_ref[...] * 2 + pl.program_id(1)
+
+    def kernel(x_ref, o_ref):
+        buffers = pltpu.BufferedRef.input_output(columns, jnp.float32, count)
+
+        def with_buffers(given):
+            pltpu.emit_pipeline(body, grid=(4, 2))(o_ref, allocations=[given])
+
+        pl.run_scoped(with_buffers, buffers)
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    call = pl.pallas_call(
+        kernel,
+        m,
+        in_specs=[anywhere],
+        out_specs=anywhere,
+        input_output_aliases={0: 0},
+        interpret=interpret,
+    )
+    np.testing.assert_array_equal(call(m), m * 4 + 1)
+
+
+def test_blocks_that_the_kernel_has_copied_are_not_copied_again():
+    fetched = rows.replace(pipeline_mode=pl.Buffered(2, prefetched_count=2))
+
+    def kernel(x_ref, o_ref):
+        pipeline, make_allocations = pltpu.emit_pipeline_with_allocations(
+            double, grid=(4,), in_specs=[fetched], out_specs=[rows]
+        )
+
+        def with_buffers(window_ref, allocations):
+            window_ref[...] = jnp.ones((2, 1, 8))
+            first, *rest = allocations
+            given = [first.with_window_ref(window_ref), *rest]
+            pipeline(x_ref, o_ref, allocations=given)
+
+        types = make_allocations(x_ref, o_ref)
+        pl.run_scoped(with_buffers, pltpu.VMEM((2, 1, 8), jnp.float32), types)
+
+    np.testing.assert_array_equal(run(kernel), np.concatenate([np.full((2, 8), 2), m[2:] * 2]))
+
+
+def test_what_buffers_there_are():
+    vectors = pl.BlockSpec((4,), lambda i: i)
+    assert pltpu.BufferedRef.input(vectors, jnp.float32, 3).window_ref.shape == (12,)
+    both = pltpu.BufferedRef.input_output(rows, jnp.bfloat16)
+    assert (both.in_buffer_count, both.out_buffer_count, both.buffer_count) == (2, 1, 2)
+    assert both.window_ref == pltpu.VMEM((2, 1, 8), jnp.bfloat16)
+    assert both.is_input and both.is_output and both.is_input_output
+    assert pltpu.BufferType.OUTPUT.is_output and not pltpu.BufferType.OUTPUT.is_input
+    same = pltpu.BufferedRef.output(rows, jnp.float32, source_memory_space=pltpu.VMEM)
+    assert not same.is_buffered and same.with_spec(blocks).block_shape == (2, 4)
+
+
+def test_wrong_buffers_say_what_to_do():
+    def wrong(match, *args, **options):
+        with pytest.raises(ValueError, match=match):
+            pltpu.BufferedRef.input(*args, **options)
+
+    wrong("buffer_count must be at least 1, got 0", rows, jnp.float32, 0)
+    wrong("buffer_count must be an int, or a pair", rows, jnp.float32, (2, 2))
+    wrong("Block shape must be specified", pl.BlockSpec(), jnp.float32)
+    wrong("at most in_buffer_count: got 3", rows, jnp.float32, prefetched_count=3)
+    in_hbm = rows.replace(memory_space=pltpu.HBM)
+    wrong("HBM block spec for a non-HBM source", in_hbm, jnp.float32, source_memory_space="vmem")
+    wrong("Tiling.SPARSE_CORE", rows, jnp.float32, tiling=pltpu.Tiling.SPARSE_CORE)
+    wrong("Unsupported buffer memory", rows.replace(memory_space=pltpu.CMEM), jnp.float32)
+    prefetched = pltpu.BufferedRef.input(rows, jnp.float32, prefetched_count=1)
+    with pytest.raises(ValueError, match="by with_window_ref"):
+        prefetched.slot(0)
+
+
+# ---- cores ---------------------------------------------------------------------------------------
+
+
+def on_two_cores(grid, index_map, interpret=True, **options):
+    """The result of a pipeline on two cores, each of which adds (its number + 1) * 100."""
+    mesh = pltpu.TensorCoreMesh(axis_name="core", num_cores=2)
+    spec = pl.BlockSpec((1, 8), index_map)
+
+    @pl.kernel(out_type=m, mesh=mesh, interpret=interpret)
+    def kernel(x_ref, o_ref):
+        def body(x_ref, o_ref):
+            o_ref[...] = x_ref[...] + 100 * (hlofront.lax.axis_index("core") + 1)
+
+        pltpu.emit_pipeline(
+            body, grid=grid, in_specs=[spec], out_specs=[spec], core_axis_name="core", **options
+        )(x_ref, o_ref)
+
+    return np.asarray(kernel(m))
+
+
+@pytest.mark.parametrize(
+    "interpret", [True, pltpu.InterpretParams(num_cores_or_threads=2, detect_races=True)]
+)
+@pytest.mark.parametrize("semantics", [pltpu.PARALLEL, "parallel"])
+def test_cores_divide_a_parallel_axis(semantics, interpret):
+    options = {"dimension_semantics": (semantics,), "interpret": interpret}
+    expected = m + np.array([[100], [100], [200], [200]])
+    np.testing.assert_array_equal(on_two_cores((4,), lambda i: (i, 0), **options), expected)
+
+
+def test_cores_divide_an_axis_that_is_not_even():
+    result = on_two_cores((3,), lambda i: (i, 0), dimension_semantics=("parallel",))
+    np.testing.assert_array_equal(result[:3], m[:3] + np.array([[100], [100], [200]]))
+
+
+def test_cores_divide_the_first_axis_that_is_even():
+    semantics = ("arbitrary", "parallel")
+    result = on_two_cores((2, 2), lambda i, j: (2 * i + j, 0), dimension_semantics=semantics)
+    np.testing.assert_array_equal(result, m + np.array([[100], [200], [100], [200]]))
+
+
+def test_without_a_parallel_axis_cores_cannot_divide_a_grid():
+    with pytest.raises(NotImplementedError, match="Say which axis may be divided"):
+        on_two_cores((4,), lambda i: (i, 0))
+
+
 def test_wrong_pipelines_say_what_to_do():
     def wrong(match, *args, **options):
         with pytest.raises(ValueError, match=match):
@@ -132,7 +332,9 @@ def test_wrong_pipelines_say_what_to_do():
 
     wrong("must be strictly positive.*pl.when", grid=(0,), in_specs=[rows], out_specs=[rows])
     wrong("one spec per reference", grid=(4,), in_specs=[rows, rows], out_specs=[rows])
-    wrong("runs on one core and has no core_axis: got 0", grid=(4,), core_axis=0)
+    one = {"grid": (4,), "in_specs": [rows], "out_specs": [rows]}
+    wrong("has no Tiling.SPARSE_CORE", tiling=pltpu.Tiling.SPARSE_CORE, **one)
+    wrong("Only one of `core_axis` or `core_axis_name`", core_axis=0, core_axis_name="c", **one)
     thirds = pl.BlockSpec((3, 8), lambda i: (i, 0))
     wrong(
         "blocks of 3 do not divide axis 0 of reference 1",

@@ -1,6 +1,8 @@
 """jax.experimental.pallas.tpu: what kernels for TPUs use of their memories, copies and options."""
 
 from hlofront.pallas.barrier import get_barrier_semaphore as get_barrier_semaphore
+from hlofront.pallas.buffered_refs import BufferedRef as BufferedRef
+from hlofront.pallas.buffered_refs import BufferType as BufferType
 from hlofront.pallas.compiler_params import ARBITRARY as ARBITRARY
 from hlofront.pallas.compiler_params import CORE_PARALLEL as CORE_PARALLEL
 from hlofront.pallas.compiler_params import PARALLEL as PARALLEL
@@ -16,7 +18,6 @@ from hlofront.pallas.copies import sync_copy as sync_copy
 from hlofront.pallas.core_meshes import CoreType as CoreType
 from hlofront.pallas.core_meshes import TensorCoreMesh as TensorCoreMesh
 from hlofront.pallas.core_meshes import core_barrier as core_barrier
-from hlofront.pallas.core_meshes import is_tpu_device as is_tpu_device
 from hlofront.pallas.core_meshes import run_on_first_core as run_on_first_core
 from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from hlofront.pallas.hints import touch as touch
@@ -45,13 +46,19 @@ from hlofront.pallas.packing import split_bits as split_bits
 from hlofront.pallas.packing import stochastic_round as stochastic_round
 from hlofront.pallas.packing import unpack_elementwise as unpack_elementwise
 from hlofront.pallas.packing import unpack_fp6 as unpack_fp6
+from hlofront.pallas.pipeline import PipelineStep as PipelineStep
 from hlofront.pallas.pipeline import emit_pipeline as emit_pipeline
+from hlofront.pallas.pipeline import (
+    emit_pipeline_with_allocations as emit_pipeline_with_allocations,
+)
 from hlofront.pallas.prng import prng_random_bits as prng_random_bits
 from hlofront.pallas.prng import prng_seed as prng_seed
 from hlofront.pallas.tpu_info import ChipVersion as ChipVersion
+from hlofront.pallas.tpu_info import Tiling as Tiling
 from hlofront.pallas.tpu_info import TpuInfo as TpuInfo
 from hlofront.pallas.tpu_info import get_tpu_info as get_tpu_info
 from hlofront.pallas.tpu_info import get_tpu_info_for_chip as get_tpu_info_for_chip
+from hlofront.pallas.tpu_info import is_tpu_device as is_tpu_device
 from hlofront.pallas.tpu_operations import bitcast as bitcast
 from hlofront.pallas.tpu_operations import reciprocal as reciprocal
 from hlofront.pallas.tpu_operations import roll as roll
@@ -73,21 +80,26 @@ __all__ = [
     "SUBCORE_PARALLEL",
     "VMEM",
     "VMEM_SHARED",
+    "BufferType",
+    "BufferedRef",
     "CompilerParams",
     "CoreType",
     "GridDimensionSemantics",
     "InterpretParams",
     "MemorySpace",
+    "PipelineStep",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
     "SideEffectType",
     "TensorCoreMesh",
+    "Tiling",
     "async_copy",
     "async_remote_copy",
     "bitcast",
     "core_barrier",
     "dma_semaphore",
     "emit_pipeline",
+    "emit_pipeline_with_allocations",
     "force_tpu_interpret_mode",
     "get_barrier_semaphore",
     "is_tpu_device",
