@@ -1,6 +1,6 @@
 """Copies between memories: async_copy, make_async_copy, sync_copy, and their primitives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlofront.base import tree
@@ -12,9 +12,11 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import NDIndexer, dtype_after, read_effect, shape_after, write_effect
+from hlofront.higher_order.cond import switch
 from hlofront.pallas.masked import reference_text
 from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, SemaphoreType
 from hlofront.pallas.scoped import run_scoped
+from hlofront.pallas.selected_refs import SelectedRef
 from hlofront.pallas.semaphores import DeviceId, DeviceIdType, added, semaphore_at
 from hlofront.primitives.elementwise.elementwise import add
 from hlofront.primitives.references.references import RefLike, indexed
@@ -150,6 +152,42 @@ class AsyncCopyDescriptor:
         )
 
 
+class _ChosenCopy(AsyncCopyDescriptor):
+    """One of several copies, chosen when the kernel runs."""
+
+    __slots__ = ("copies", "index")
+
+    def __init__(self, index: ArrayLike, copies: Sequence[AsyncCopyDescriptor]):
+        super().__init__(copies[0].operands, copies[0].device_id_type)
+        self.index = index
+        self.copies = copies
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        switch(self.index, [lambda c=c: c.start(priority, add=add) for c in self.copies])
+
+    def _wait(self, is_wait_send: bool) -> None:
+        switch(self.index, [lambda c=c: c._wait(is_wait_send) for c in self.copies])
+
+
+def _of_selected(
+    src: RefLike | SelectedRef,
+    dst: RefLike | SelectedRef,
+    make: Callable[..., AsyncCopyDescriptor],
+) -> AsyncCopyDescriptor | None:
+    """Return the copy from or to a reference that is chosen when the kernel runs; None for others.
+
+    Args:
+      src: the reference that is read.
+      dst: the reference that is written to.
+      make: a function of both that returns their copy.
+    """
+    if isinstance(src, SelectedRef):
+        return _ChosenCopy(src.index, [make(each, dst) for each in src.refs])
+    if isinstance(dst, SelectedRef):
+        return _ChosenCopy(dst.index, [make(src, each) for each in dst.refs])
+    return None
+
+
 def _dma_semaphore_at(sem: RefLike | None) -> tuple[RefLike | None, tuple[NDIndexer, ...]]:
     if sem is None:
         return None, ()
@@ -172,14 +210,19 @@ def make_async_copy(
     """Return a copy from one reference to another, without starting it.
 
     Args:
-      src_ref: the reference that is read, or a view `ref.at[...]`.
-      dst_ref: the reference that is written to, or a view.
+      src_ref: the reference that is read, a view `ref.at[...]`, or the result of `pl.select_ref`.
+      dst_ref: the reference that is written to, or another of these.
       sem: a reference to a semaphore of type DMA; None for one of the compiler's.
       src_sem: another one, which is signaled when the source has been read.
 
     Raises:
       ValueError: if shapes or dtypes differ, or the semaphore is not one of type DMA.
     """
+    chosen = _of_selected(
+        src_ref, dst_ref, lambda src, dst: make_async_copy(src, dst, sem, src_sem=src_sem)
+    )
+    if chosen is not None:
+        return chosen
     src, src_transforms = indexed(src_ref, None, "make_async_copy")
     dst, dst_transforms = indexed(dst_ref, None, "make_async_copy")
     operands = CopyOperands(
@@ -259,6 +302,12 @@ def make_async_remote_copy(
     Raises:
       ValueError: if shapes or dtypes differ, or a semaphore is not one of type DMA.
     """
+    rest = (send_sem, recv_sem, device_id, device_id_type)
+    chosen = _of_selected(
+        src_ref, dst_ref, lambda src, dst: make_async_remote_copy(src, dst, *rest)
+    )
+    if chosen is not None:
+        return chosen
     src, src_transforms = indexed(src_ref, None, "make_async_remote_copy")
     dst, dst_transforms = indexed(dst_ref, None, "make_async_remote_copy")
     operands = CopyOperands(

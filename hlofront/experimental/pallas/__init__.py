@@ -44,6 +44,7 @@ from hlofront.pallas.memory import semaphore as semaphore
 from hlofront.pallas.pallas_call import pallas_call as pallas_call
 from hlofront.pallas.scoped import run_scoped as run_scoped
 from hlofront.pallas.scoped import with_scoped as with_scoped
+from hlofront.pallas.selected_refs import select_ref as select_ref
 from hlofront.pallas.semaphores import DeviceIdType as DeviceIdType
 from hlofront.pallas.semaphores import semaphore_read as semaphore_read
 from hlofront.pallas.semaphores import semaphore_signal as semaphore_signal
@@ -94,6 +95,7 @@ __all__ = [
     "program_id",
     "run_scoped",
     "run_state",
+    "select_ref",
     "semaphore",
     "semaphore_read",
     "semaphore_signal",
