@@ -219,6 +219,11 @@ class RefView(NDIndexer):
         self.new_shape = new_shape
         self.dtype = dtype
 
+    @property
+    def changes(self) -> bool:
+        """Whether the view has another shape or dtype."""
+        return self.new_shape != self.shape or self.dtype is not None
+
     def get_indexer_shape(self) -> tuple[int, ...]:
         return self.new_shape
 

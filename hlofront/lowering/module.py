@@ -170,6 +170,7 @@ def lower_program(
     typed_mesh = device_assignment.typed_mesh if device_assignment else None
     state = ModuleState(platforms, ir_module, request.cpu_settings, count > 1, typed_mesh)
     state.after_equation = after_equation
+    state.program = jaxpr
     state.manual = manual
     state.overrides = overrides or {}
     state.mesh = device_assignment.mesh if device_assignment else None

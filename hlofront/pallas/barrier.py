@@ -12,7 +12,8 @@ from hlofront.pallas.memory import BARRIER_SEMAPHORE_DTYPE, TpuMemorySpace
 from hlofront.primitives.references.references import RefLike
 from hlofront.primitives.references.rules import Discharged
 
-# The result is a reference to the semaphore of the kernel's `collective_id`.
+# The result is a reference to the semaphore of the kernel's `collective_id`, or of the kernels with
+# the parameter `tag`, if it is not None.
 get_barrier_semaphore_p = Primitive("get_barrier_semaphore")
 get_barrier_semaphore_p.ref_primitive = True
 
@@ -20,7 +21,7 @@ _SEMAPHORE = AbstractRef(ShapedArray((), BARRIER_SEMAPHORE_DTYPE), TpuMemorySpac
 
 
 @rules.infer(get_barrier_semaphore_p)
-def _() -> AbstractRef:
+def _(*, tag: Hashable) -> AbstractRef:
     return _SEMAPHORE
 
 
@@ -34,18 +35,12 @@ def _(equation: Equation, operands: ArrayLikes) -> Discharged:
 def get_barrier_semaphore(tag: Hashable = None) -> RefLike:
     """Return a reference to a semaphore that instances of the kernel on all devices share.
 
-    They signal it, and wait for it, before they write to one another's memory. The kernel's
-    `CompilerParams` need a `collective_id`; kernels that run at the same time need different ones.
+    They signal it, and wait for it, before they write to one another's memory. The semaphore is
+    that of the `collective_id` of the kernel's `CompilerParams`, or of a tag. Kernels that run at
+    the same time need different ones.
 
     Args:
-      tag: must be None: the semaphore is that of the kernel's `collective_id`.
-
-    Raises:
-      ValueError: if `tag` is not None.
+      tag: a hashable object, by which kernels of a program share a semaphore. A kernel has one tag,
+        and then no `collective_id`.
     """
-    if tag is not None:
-        raise ValueError(
-            f"get_barrier_semaphore(tag={tag!r}): give the kernel "
-            "compiler_params=pltpu.CompilerParams(collective_id=...) instead of a tag"
-        )
-    return get_barrier_semaphore_p.bind()
+    return get_barrier_semaphore_p.bind(tag=tag)

@@ -39,6 +39,8 @@ from hlofront.pallas.memory import VMEM_SHARED as VMEM_SHARED
 from hlofront.pallas.memory import SemaphoreType as SemaphoreType
 from hlofront.pallas.memory import TpuMemorySpace as MemorySpace
 from hlofront.pallas.memory import dma_semaphore as dma_semaphore
+from hlofront.pallas.memory_hints import annotate as annotate
+from hlofront.pallas.memory_hints import has_memory_space as has_memory_space
 from hlofront.pallas.packing import join_bits as join_bits
 from hlofront.pallas.packing import pack_elementwise as pack_elementwise
 from hlofront.pallas.packing import pack_fp6 as pack_fp6
@@ -93,6 +95,7 @@ __all__ = [
     "SideEffectType",
     "TensorCoreMesh",
     "Tiling",
+    "annotate",
     "async_copy",
     "async_remote_copy",
     "bitcast",
@@ -102,6 +105,7 @@ __all__ = [
     "emit_pipeline_with_allocations",
     "force_tpu_interpret_mode",
     "get_barrier_semaphore",
+    "has_memory_space",
     "is_tpu_device",
     "join_bits",
     "load",

@@ -11,7 +11,7 @@ from typing import Any
 from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Operation, Value, context, ir
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule
@@ -78,6 +78,7 @@ class ModuleState:
         "is_foreign",
         "is_scalar_region",
         "keepalives",
+        "kernel_numbers",
         "last_mesh",
         "locations",
         "manual",
@@ -87,6 +88,7 @@ class ModuleState:
         "overrides",
         "partitioned_calls",
         "platforms",
+        "program",
         "scopes",
         "several_devices",
         "size_variables",
@@ -94,6 +96,9 @@ class ModuleState:
         "symbols",
         "typed_mesh",
     )
+
+    # The program that the module is lowered from.
+    program: Jaxpr
 
     def __init__(
         self,
@@ -159,6 +164,8 @@ class ModuleState:
         self.emitted: dict[ClosedJaxpr, int] = {}
         # The host functions that the module calls, in the order of their index.
         self.callbacks: list[HostCall] = []
+        # The numbers of the barriers that kernels on several devices share, by their tags.
+        self.kernel_numbers: dict[Hashable, int] = {}
         # The objects that rules of other packages keep alive with the executable.
         self.keepalives: list[object] = []
         # A `ModuleContext`, with the members of this class under JAX's names; extension.py sets it.

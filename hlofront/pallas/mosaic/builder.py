@@ -15,6 +15,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
 from hlofront.base.typing import Array, DType
 from hlofront.bridge.mlir import Operation, Value, Values, ir
+from hlofront.bridge.mosaic import has_operation
 from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import path_of
@@ -68,6 +69,7 @@ class KernelState:
       grid: the sizes of the grid; None for those that are known only when the kernel runs.
       own_axes: the axes of the grid that are the kernel's own, rather than vmap's.
       uses_barrier: whether it waits at the barrier of several devices.
+      barrier_tags: the tags of the barrier.
       communicates: whether it copies to other devices, or signals their semaphores.
       mesh_axes: the names and sizes of the axes of the mesh around the kernel.
     """
@@ -84,6 +86,7 @@ class KernelState:
         self.own_axes = tuple(own_axes)
         self.mesh_axes = tuple(mesh_axes)
         self.uses_barrier = self.communicates = False
+        self.barrier_tags: set[Hashable] = set()
         self.locations = Locations()
 
 
@@ -353,6 +356,20 @@ class KernelBuilder:
     def refuse(self, message: str, error: type[Exception] = ValueError) -> NoReturn:
         """Raise an error about the current equation, with the user's line."""
         raise error(f"{message}{self.place()}")
+
+    def require(self, operation: str, otherwise: str) -> None:
+        """Raise NotImplementedError if this jaxlib's Mosaic lacks an operation.
+
+        Args:
+          operation: its name, such as "tpu.annotate".
+          otherwise: what to do without it, for the message.
+        """
+        if not has_operation(operation):
+            self.refuse(
+                f"this jaxlib's Mosaic has no operation {operation}: use jaxlib 0.12 or later, or "
+                f"{otherwise}",
+                NotImplementedError,
+            )
 
     def place(self) -> str:
         """Return the equation and the kernel that are being lowered, for the end of a message."""

@@ -1,8 +1,9 @@
 """The lowering rule of pallas_call for TPUs: a custom call with the kernel's module."""
 
 import base64
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hlofront.bridge.mlir import Value, ir
 from hlofront.bridge.mosaic import serialized
 from hlofront.core.aval import Avals
 from hlofront.core.jaxpr import Jaxpr
+from hlofront.core.programs.subprograms import all_equations
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import attribute, boolean, i32, string
@@ -55,6 +57,15 @@ def _compiled(
         _semantics(options),
         manual.axes if manual is not None else (),
     )
+    if kernel.barrier_tag is not None:
+        if options.collective_id is not None:
+            raise ValueError(
+                f"Conflicting collective_id specified: CompilerParams has {options.collective_id} "
+                f"but get_barrier_semaphore has {kernel.barrier_tag!r}, in the kernel {name}. "
+                "Specify one of them"
+            )
+        tag = (kernel.barrier_tag, options.skip_device_barrier)
+        options = options.replace(collective_id=_number_of(build, tag))
     if options.collective_id is not None and not (
         kernel.uses_barrier or options.allow_collective_id_without_custom_barrier
     ):
@@ -96,6 +107,17 @@ def _compiled(
         build.compare("NE", x, build.full(0, wide), wide) if aval.dtype == bool_ else x
         for x, aval, wide in zip(values, build.avals_out, results, strict=True)
     ]
+
+
+def _number_of(build: Builder, tag: Hashable) -> int:
+    """Return the collective_id of the kernels of a module with a tag: one that no kernel has."""
+    numbers = build.module.kernel_numbers
+    if tag not in numbers:
+        calls = [e for e in all_equations(build.module.program) if e.primitive is pallas_call_p]
+        params = [call.params["compiler_params"] for call in calls]
+        used = {*numbers.values(), *[getattr(each, "collective_id", None) for each in params]}
+        numbers[tag] = next(number for number in itertools.count() if number not in used)
+    return numbers[tag]
 
 
 def _name_of(jaxpr: Jaxpr) -> str:

@@ -1,11 +1,13 @@
-"""Mosaic rules of random bits, delays, and values for profiles."""
+"""Mosaic rules of random bits, delays, values for profiles, and questions about memories."""
 
 from hlofront.base.elements import bool_
 from hlofront.bridge.mlir import Value
 from hlofront.higher_order.checking import check_p
-from hlofront.lowering.core.types import string
+from hlofront.lowering.core.types import attribute, string
 from hlofront.pallas.debug_checks import makes_checks, message_of
 from hlofront.pallas.hints import delay_p, touch_p, trace_value_p
+from hlofront.pallas.memory import TpuMemorySpace
+from hlofront.pallas.memory_hints import has_memory_space_p
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef
 from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.prng import prng_random_bits_p, prng_seed_p
@@ -26,6 +28,13 @@ def _(build: KernelBuilder, ref: KernelRef) -> list[Value]:
 def _(build: KernelBuilder, value: Value, *, label: str) -> list[Value]:
     build.effect("tpu.trace_value", (value,), label=string(label))
     return []
+
+
+@mosaic(has_memory_space_p)
+def _(build: KernelBuilder, ref: KernelRef, *, memory_space: TpuMemorySpace) -> Value:
+    build.require("tpu.memref_memory_space_is", "give the BlockSpec its memory")
+    space = attribute(f"#tpu.memory_space<{memory_space}>")
+    return build.op("tpu.memref_memory_space_is", (ref.value,), memory_space=space)
 
 
 @mosaic(prng_seed_p)

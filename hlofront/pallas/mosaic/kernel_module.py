@@ -50,11 +50,13 @@ class KernelModule(NamedTuple):
     Attributes:
       ir_module: the module.
       uses_barrier: whether it waits at the barrier of several devices.
+      barrier_tag: the tag by which kernels share the barrier, or None.
       communicates: whether it copies to other devices, or signals their semaphores.
     """
 
     ir_module: ir.Module
     uses_barrier: bool
+    barrier_tag: Hashable
     communicates: bool
 
 
@@ -99,7 +101,8 @@ def kernel_module(
                 f"lowering the kernel {name} for TPUs made an invalid module: {error}. This is a "
                 "bug of hlofront; please report it with the kernel."
             ) from error
-    return KernelModule(ir_module, kernel.uses_barrier, kernel.communicates)
+    tag = next(iter(kernel.barrier_tags), None)
+    return KernelModule(ir_module, kernel.uses_barrier, tag, kernel.communicates)
 
 
 def _semantics(mapping: GridMapping, semantics: Sequence[str] | None) -> list[str]:

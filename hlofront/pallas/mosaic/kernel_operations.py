@@ -134,8 +134,15 @@ def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, decrement: b
 
 
 @mosaic(get_barrier_semaphore_p)
-def _(build: KernelBuilder) -> KernelRef:
+def _(build: KernelBuilder, *, tag: Hashable) -> KernelRef:
     build.kernel.uses_barrier = True
+    if tag is not None:
+        build.kernel.barrier_tags.add(tag)
+    if len(build.kernel.barrier_tags) > 1:
+        build.refuse(
+            "Cannot specify multiple distinct barrier semaphore tags within a single kernel: "
+            f"{build.kernel.barrier_tags}. Give all calls of get_barrier_semaphore one tag"
+        )
     aval = build.avals_out[0]
     value = build.op("tpu.sem_barrier", (), memref_type((), aval.dtype, memory_of(aval)))
     return KernelRef(value, aval, ())

@@ -12,8 +12,9 @@ from hlofront.bridge.mlir import Value, Values
 from hlofront.core.jaxpr import Literal
 from hlofront.core.references import AbstractRef, NDIndexer, RefView
 from hlofront.core.sizes.computed_slices import Slice
-from hlofront.lowering.core.types import attribute
+from hlofront.lowering.core.types import attribute, boolean
 from hlofront.pallas.memory import is_semaphore
+from hlofront.pallas.memory_hints import AccessAssumptions
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Shape
 from hlofront.pallas.mosaic.elementwise import converted
 from hlofront.pallas.mosaic.rules import mosaic
@@ -133,7 +134,12 @@ def view(build: KernelBuilder, ref: KernelRef, transform: object) -> KernelRef:
 
 
 def _seen(build: KernelBuilder, ref: KernelRef, seen: RefView) -> KernelRef:
-    """Return a reference to the same memory with another shape or dtype."""
+    """Return a reference to the same memory with another shape or dtype, or with assumptions."""
+    if isinstance(seen, AccessAssumptions):
+        build.require("tpu.annotate", "leave pltpu.annotate out")
+        flags = {name: boolean(True) for name in seen.names}
+        type_ = memref_type(ref.shape, ref.dtype, ref.memory)
+        return ref._replace(value=build.op("tpu.annotate", (ref.value,), type_, **flags))
     dtype = ref.dtype if seen.dtype is None else seen.dtype
     if len(ref.shape) < 2 and ref.shape != seen.new_shape:
         build.refuse(

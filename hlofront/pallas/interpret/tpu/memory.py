@@ -82,6 +82,8 @@ def part_of(shape: Shape, transforms: Sequence[NDIndexer]) -> BufferPart:
     outside = None
     for indexer in transforms:
         if isinstance(indexer, RefView):
+            if not indexer.changes:
+                continue
             raise ValueError(
                 f"a view {indexer} of a reference: models of TPUs read and write by them, and copy "
                 "without"
@@ -115,7 +117,8 @@ def before_views(
     transforms: Sequence[NDIndexer],
 ) -> tuple[Sequence[NDIndexer], Sequence[NDIndexer]]:
     """Return the indexers before the first view in another shape or dtype, and the others."""
-    views = [place for place, each in enumerate(transforms) if isinstance(each, RefView)]
+    changes = [isinstance(each, RefView) and each.changes for each in transforms]
+    views = [place for place, is_change in enumerate(changes) if is_change]
     count = views[0] if views else len(transforms)
     return transforms[:count], transforms[count:]
 

@@ -48,6 +48,7 @@ from hlofront.pallas.interpret.tpu.memory import (
 from hlofront.pallas.interpret.tpu.values import as_integer, compute
 from hlofront.pallas.masked import masked_load_p, masked_swap_p
 from hlofront.pallas.memory import ANY, HBM, is_semaphore
+from hlofront.pallas.memory_hints import has_memory_space_p
 from hlofront.pallas.scoped import run_scoped_p
 from hlofront.pallas.semaphores import (
     DeviceIdType,
@@ -570,11 +571,18 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 @step(get_barrier_semaphore_p)
 @at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
-    number = self.surroundings.collective_id
-    if number is None:
+    number, tag = self.surroundings.collective_id, equation.params["tag"]
+    if number is None and tag is None:
         raise ValueError(
             f"get_barrier_semaphore at {line_of(equation)} needs the collective_id of the kernel: "
-            "give pallas_call compiler_params=pltpu.CompilerParams(collective_id=0)"
+            "give pallas_call compiler_params=pltpu.CompilerParams(collective_id=0), or a tag"
         )
     aval: Any = equation.outvars[0].aval
-    return [self.allocate(("barrier", number), f"the barrier semaphore {number}", aval)]
+    key = ("barrier", number) if tag is None else ("barrier of a tag", tag)
+    return [self.allocate(key, f"the barrier semaphore {key[1]}", aval)]
+
+
+@step(has_memory_space_p)
+@at_once
+def _(self: GridStep, equation: Equation, ref: Buffer) -> Sequence[Value]:
+    return [np.bool_(equation.params["memory_space"] is HBM)]
