@@ -96,6 +96,12 @@ def tracing_pipeline(grid: tuple[Any, ...], indices: tuple[Any, ...]) -> Iterato
         _kernel.reset(token)
 
 
+def is_tracing_kernel() -> bool:
+    """Return whether a kernel is being traced."""
+    kernel = _kernel.get()
+    return kernel is not None and kernel.trace.alive
+
+
 def own_reference(purpose: str, aval: AbstractRef) -> JitTracer:
     """Return a reference to a hidden buffer of the current kernel, created when first requested.
 

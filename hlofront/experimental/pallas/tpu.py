@@ -19,6 +19,7 @@ from hlofront.pallas.core_meshes import CoreType as CoreType
 from hlofront.pallas.core_meshes import TensorCoreMesh as TensorCoreMesh
 from hlofront.pallas.core_meshes import core_barrier as core_barrier
 from hlofront.pallas.core_meshes import run_on_first_core as run_on_first_core
+from hlofront.pallas.einshape import einshape as einshape
 from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from hlofront.pallas.hints import touch as touch
 from hlofront.pallas.hints import trace_value as trace_value
@@ -101,6 +102,7 @@ __all__ = [
     "bitcast",
     "core_barrier",
     "dma_semaphore",
+    "einshape",
     "emit_pipeline",
     "emit_pipeline_with_allocations",
     "force_tpu_interpret_mode",
