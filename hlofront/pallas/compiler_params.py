@@ -3,7 +3,17 @@
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Protocol
+
+
+class LoweringException(Exception):
+    """An error for a kernel that cannot be compiled for TPUs, because of its blocks' pipelines."""
+
+
+class KernelCompilerParams(Protocol):
+    """A protocol of options of a compiler of kernels: dataclasses like `pltpu.CompilerParams`."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
 
 class GridDimensionSemantics(enum.Enum):

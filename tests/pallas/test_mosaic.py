@@ -340,7 +340,7 @@ def every_second(x, o):
         (
             copy,
             {"grid": (2,), "in_specs": [pl.BlockSpec((16, 128), pipeline_mode=pl.Buffered(3))]},
-            NotImplementedError,
+            pltpu.LoweringException,
             r"Got 3 for args\[0\]",
         ),
     ],

@@ -234,7 +234,13 @@ def views_strides(x, o):
     o[:4] = x.at[::2].at[:4][...]
 
 
-@lacks("Only single (1) and double (2)", "emit_pipeline", grid=(2,), in_specs=[BUFFERS])
+@says(
+    pltpu.LoweringException,
+    "Only single (1) and double",
+    "emit_pipeline",
+    grid=2,
+    in_specs=[BUFFERS],
+)
 def has_three_buffers(x, o):
     o[...] = x[...]
 

@@ -15,6 +15,7 @@ from hlofront.pallas.block_specs import RevisitMode as RevisitMode
 from hlofront.pallas.block_specs import Squeezed as Squeezed
 from hlofront.pallas.block_specs import no_block_spec as no_block_spec
 from hlofront.pallas.block_specs import squeezed as squeezed
+from hlofront.pallas.compiler_params import KernelCompilerParams as CompilerParams
 from hlofront.pallas.control import align_to as align_to
 from hlofront.pallas.control import broadcast_to as broadcast_to
 from hlofront.pallas.control import cdiv as cdiv
@@ -33,6 +34,7 @@ from hlofront.pallas.grid_indices import program_id as program_id
 from hlofront.pallas.grid_specs import GridSpec as GridSpec
 from hlofront.pallas.hints import delay as delay
 from hlofront.pallas.kernel_call import pallas_call_p as pallas_call_p
+from hlofront.pallas.lower_as_mlir import lower_as_mlir as lower_as_mlir
 from hlofront.pallas.memory import ANY as ANY
 from hlofront.pallas.memory import HOST as HOST
 from hlofront.pallas.memory import KernelMemorySpace as MemorySpace
@@ -60,6 +62,7 @@ __all__ = [
     "Blocked",
     "BoundedSlice",
     "Buffered",
+    "CompilerParams",
     "CostEstimate",
     "DeviceIdType",
     "Element",
@@ -86,6 +89,7 @@ __all__ = [
     "estimate_cost",
     "kernel",
     "loop",
+    "lower_as_mlir",
     "multiple_of",
     "next_power_of_2",
     "no_block_spec",

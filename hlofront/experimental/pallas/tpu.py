@@ -9,6 +9,7 @@ from hlofront.pallas.compiler_params import PARALLEL as PARALLEL
 from hlofront.pallas.compiler_params import SUBCORE_PARALLEL as SUBCORE_PARALLEL
 from hlofront.pallas.compiler_params import CompilerParams as CompilerParams
 from hlofront.pallas.compiler_params import GridDimensionSemantics as GridDimensionSemantics
+from hlofront.pallas.compiler_params import LoweringException as LoweringException
 from hlofront.pallas.compiler_params import SideEffectType as SideEffectType
 from hlofront.pallas.copies import async_copy as async_copy
 from hlofront.pallas.copies import async_remote_copy as async_remote_copy
@@ -89,6 +90,7 @@ __all__ = [
     "CoreType",
     "GridDimensionSemantics",
     "InterpretParams",
+    "LoweringException",
     "MemorySpace",
     "PipelineStep",
     "PrefetchScalarGridSpec",

@@ -17,6 +17,7 @@ from hlofront.core.jaxpr import Jaxpr
 from hlofront.lowering.core.module_state import symbol_name
 from hlofront.lowering.core.types import attribute, i64, string
 from hlofront.pallas.block_specs import Blocked, Element, Squeezed, block_size
+from hlofront.pallas.compiler_params import LoweringException
 from hlofront.pallas.grid_mapping import BlockMapping, GridMapping, padding_of
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, KernelState
 from hlofront.pallas.mosaic.shaping import array_attribute
@@ -251,7 +252,7 @@ def _pipeline(block: BlockMapping) -> str:
     if block.pipeline_mode is not None:
         count = block.pipeline_mode.buffer_count
         if count not in _PIPELINES:
-            raise NotImplementedError(  # JAX raises this class.
+            raise LoweringException(
                 f"Only single (1) and double (2) buffering are supported. Got {count} for "
                 f"{block.origin}: pltpu.emit_pipeline has more buffers"
             )
