@@ -22,18 +22,20 @@ def array(shape, dtype=F32):
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
-def module_of(function, *avals):
-    """Return the text of the verified module of the kernel that a function calls."""
-    program = jax.make_jaxpr(function)(*avals)
+def module_of(function, *avals, axes=()):
+    """Return the text of the verified module of the kernel that a function calls, on a mesh."""
+    program = jax.make_jaxpr(function, axis_env=axes)(*avals)
     equation = next(e for e in all_equations(program) if e.primitive is pallas_call_p)
     params = equation.params
-    kernel = kernel_module(params["jaxpr"], params["grid_mapping"], params["name"] or "k")
+    parts = params["jaxpr"], params["grid_mapping"], params["name"] or "k"
+    kernel = kernel_module(*parts, mesh_axes=axes)
     return kernel.ir_module.operation.get_asm(use_local_scope=True)
 
 
-def call(kernel, *avals, out=X, **options):
+def call(kernel, *avals, out=X, axes=(), **options):
     """Return the text of the module of a kernel on whole arrays."""
-    return module_of(lambda *args: pl.pallas_call(kernel, out, **options)(*args), *avals)
+    function = lambda *args: pl.pallas_call(kernel, out, **options)(*args)
+    return module_of(function, *avals, axes=axes)
 
 
 def map_elements(function, *avals):

@@ -518,6 +518,22 @@ def test_a_copy_to_another_device_names_it_by_its_place_in_the_mesh():
     assert config["custom_call_config"]["has_communication"] is True
 
 
+def test_the_coordinate_of_a_device_has_a_known_range():
+    """libtpu makes fewer bundles of the neighbors' numbers by it, also along the first axis."""
+
+    def kernel(x, o):
+        o[0, 0] = lax.axis_index("y") * 4 + lax.axis_index("x")
+
+    axes = (("y", 2), ("x", 4))
+    options = {"in_specs": [SCALARS], "out_specs": SCALARS}
+    text = call(kernel, array((1, 1), I32), out=array((1, 1), I32), axes=axes, **options)
+    assert re.findall(r"arith\.(div\w+|rem\w+) %\w+, %c(\d)", text) == [
+        ("divui", "4"),
+        ("remui", "2"),
+        ("remui", "4"),
+    ]
+
+
 def meet(x, o):
     barrier = pltpu.get_barrier_semaphore()
     pl.semaphore_signal(barrier, 1)

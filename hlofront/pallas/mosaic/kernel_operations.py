@@ -269,10 +269,9 @@ def _coordinate(build: KernelBuilder, place: int) -> Value:
     axes, type_ = build.kernel.mesh_axes, value_type((), int32)
     number = build.op("tpu.device_id", (), type_)
     for _, size in axes[:place:-1]:
-        number = build.op("arith.divsi", (number, build.constant(size, int32)), type_)
-    if place == 0:
-        return number
-    return build.op("arith.remsi", (number, build.constant(axes[place][1], int32)), type_)
+        number = build.op("arith.divui", (number, build.constant(size, int32)), type_)
+    # The remainder tells libtpu the range of the coordinate, even along the first axis.
+    return build.op("arith.remui", (number, build.constant(axes[place][1], int32)), type_)
 
 
 @mosaic(axis_index_p)
