@@ -159,8 +159,15 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     # tests of tinygp
     "jax._src.public_test_util": {"check_close": (_PARTS, "check_close")},
     "jax._src.random": {},
-    # quax
+    # JAX's own kernels of random bits for TPUs
+    "jax._src.random.prng": {
+        "PRNGImpl": ("hlofront.primitives.random.keys", "Generator"),
+        "register_prng": ("hlofront.primitives.random.keys", "register"),
+    },
+    # quax; JAX's own kernels of random bits for TPUs
     "jax._src.random.threefry2x32": {
+        "threefry2x32_p": ("hlofront.primitives.random.bits", "threefry2x32_p"),
+        "threefry_fold_in": ("hlofront.random.threefry", "fold_in"),
         "threefry_random_bits": ("hlofront.random.threefry", "random_bits"),
         "threefry_seed": ("hlofront.random.threefry", "seed"),
         "threefry_split": ("hlofront.random.threefry", "split"),
@@ -172,6 +179,8 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "canonicalize_sharding": (_PARTS, "canonicalize_sharding"),
         "make_single_device_sharding": ("hlofront.pjrt.shardings", "on_device"),
     },
+    # JAX's own kernel that gathers shards of TPUs
+    "jax._src.shard_map": at("hlofront", "shard_map"),
     # brainstate
     "jax._src.source_info_util": at(
         "hlofront.extend.source_info_util",

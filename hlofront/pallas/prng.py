@@ -4,12 +4,13 @@ A core of a TPU has a generator with a state, which the steps of a grid change i
 kernels have the state in a scratch buffer: a key of Threefry, and how many times it has been used.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hlofront.base.elements import int32, uint32
-from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray, Shape, ShapeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import Equation
@@ -24,7 +25,7 @@ from hlofront.primitives.arrays.shaping import reshape, squeeze
 from hlofront.primitives.arrays.slicing import slice_in_dim, stack
 from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
 from hlofront.primitives.elementwise.elementwise import add, bitwise_xor
-from hlofront.primitives.random.bits import threefry2x32
+from hlofront.primitives.random.bits import THREEFRY_PARITY, THREEFRY_ROTATIONS, threefry2x32
 from hlofront.primitives.references.rules import Discharged
 from hlofront.primitives.rules.derivatives import no_derivative
 
@@ -81,6 +82,25 @@ def prng_random_bits(shape: ShapeLike) -> Array:
       ValueError: outside of kernels.
     """
     return prng_random_bits_p.bind(_state(), shape=canonical_shape(shape))
+
+
+Words = TypeVar("Words", Array, NumPyArray)
+
+
+def threefry(key: Sequence[Words], x: Words, y: Words) -> list[Words]:
+    """Return two arrays of uint32, traced or of NumPy, encrypted by Threefry-2x32 in 20 rounds.
+
+    Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
+    """
+    keys = (key[0], key[1], key[0] ^ key[1] ^ np.uint32(THREEFRY_PARITY))
+    x, y = x + keys[0], y + keys[1]
+    for number in range(5):
+        for bits in THREEFRY_ROTATIONS[number % 2]:
+            x = x + y
+            y = (y << np.uint32(bits) | y >> np.uint32(32 - bits)) ^ x
+        x = x + keys[(number + 1) % 3]
+        y = y + keys[(number + 2) % 3] + np.uint32(number + 1)
+    return [x, y]
 
 
 @rules.infer(prng_seed_p)

@@ -8,6 +8,7 @@ import hlofront.numpy as jnp
 from hlofront.errors import JaxRuntimeError
 from hlofront.experimental import pallas as pl
 from hlofront.experimental.pallas import tpu as pltpu
+from hlofront.primitives.random.bits import threefry2x32_p
 from tests.pallas.test_mosaic import X, call
 
 MODELED = pltpu.InterpretParams(uninitialized_memory="raise")
@@ -161,3 +162,23 @@ def test_what_does_not_fit_is_refused(kernel, message):
 def test_random_bits_are_of_kernels():
     with pytest.raises(ValueError, match="can only be called in a kernel"):
         pltpu.prng_random_bits((2,))
+
+
+def test_threefry_is_arithmetic_of_mosaic():
+    """As JAX's own kernel of random bits has it, with the words of the key in SMEM."""
+
+    def kernel(key, o_ref):
+        words = [jnp.reshape(key[0, i], (1, 1)) for i in range(2)]
+        counts = jax.lax.broadcasted_iota(jnp.uint32, (8, 128), 1)
+        upper, lower = threefry2x32_p.bind(*words, counts * 0, counts)
+        o_ref[...] = upper ^ lower
+
+    key = jax.ShapeDtypeStruct((1, 2), jnp.uint32)
+    text = call(
+        kernel,
+        key,
+        out=jax.ShapeDtypeStruct((8, 128), jnp.uint32),
+        in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)],
+    )
+    assert text.count("arith.shli") == text.count("arith.shrui") == 20
+    assert text.count("arith.xori") == 20 + 3

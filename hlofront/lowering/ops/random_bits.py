@@ -91,9 +91,6 @@ def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
 
 # ---- threefry ------------------------------------------------------------------------------------
 
-# Salmon et al. (2011), table 2: the rotation of each round; the parity of the key schedule.
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
 _counter = ShapedArray((), int32)
 
 
@@ -161,7 +158,7 @@ def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
 
 def _schedule(words: _Words, first: Value, second: Value) -> list[Value]:
     """Return the three words of the key schedule, which are added in turn between rounds."""
-    parity = words.broadcast(words.build.constant(_PARITY, uint32))
+    parity = words.broadcast(words.build.constant(r.THREEFRY_PARITY, uint32))
     return [first, second, words.do("xor", words.do("xor", first, second), parity)]
 
 
@@ -171,7 +168,7 @@ def _unrolled(
     schedule = list(map(words.broadcast, _schedule(keys, first, second)))
     x, y = words.do("add", x, schedule[0]), words.do("add", y, schedule[1])
     for step in range(5):
-        rotations = [build.constant(left, uint32) for left in _ROTATIONS[step % 2]]
+        rotations = [build.constant(left, uint32) for left in r.THREEFRY_ROTATIONS[step % 2]]
         x, y = words.rounds(x, y, rotations)
         number = words.broadcast(build.constant(step + 1, uint32))
         x = words.do("add", x, schedule[(step + 1) % 3])
@@ -190,7 +187,7 @@ def _rolled(
     schedule = _schedule(keys, first, second)
     x = words.do("add", x, words.broadcast(first))
     y = words.do("add", y, words.broadcast(second))
-    tables = [build.constant(np.array(row, np.uint32)) for row in _ROTATIONS]
+    tables = [build.constant(np.array(row, np.uint32)) for row in r.THREEFRY_ROTATIONS]
     rows = ShapedArray((4,), uint32)
 
     def go_on(inner: Builder, step: Value, *_: Value) -> Value:

@@ -1,6 +1,7 @@
 """Mosaic rules of random bits, delays, values for profiles, and questions about memories."""
 
 from hlofront.base.elements import bool_
+from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.higher_order.checking import check_p
 from hlofront.lowering.core.types import attribute, string
@@ -8,9 +9,10 @@ from hlofront.pallas.debug_checks import makes_checks, message_of
 from hlofront.pallas.hints import delay_p, touch_p, trace_value_p
 from hlofront.pallas.memory import TpuMemorySpace
 from hlofront.pallas.memory_hints import has_memory_space_p
-from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef
+from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Operand
 from hlofront.pallas.mosaic.rules import mosaic
-from hlofront.pallas.prng import prng_random_bits_p, prng_seed_p
+from hlofront.pallas.prng import prng_random_bits_p, prng_seed_p, threefry
+from hlofront.primitives.random.bits import threefry2x32_p
 
 
 @mosaic(delay_p)
@@ -53,6 +55,15 @@ def _(build: KernelBuilder, state: KernelRef, *, shape: tuple[int, ...]) -> Valu
             NotImplementedError,
         )
     return build.op("tpu.prng_random_bits", ())
+
+
+@mosaic(threefry2x32_p)
+def _(build: KernelBuilder, *words: Value) -> list[Operand]:
+    return build.by_tracing(_encrypted, build.avals_in, words)[0]
+
+
+def _encrypted(key1: Array, key2: Array, x: Array, y: Array) -> list[Array]:
+    return threefry((key1, key2), x, y)
 
 
 @mosaic(check_p)

@@ -38,6 +38,10 @@ rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True)
 rng_uniform_p = Primitive("rng_uniform")
 threefry2x32_p = Primitive("threefry2x32", multiple_results=True)
 
+# Salmon et al. (2011), table 2: the rotation of each round; the parity of the key schedule.
+THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+THREEFRY_PARITY = 0x1BD11BDA
+
 
 @boundary
 def rng_bit_generator(
