@@ -153,55 +153,31 @@ _PRODUCTS: dict[ChipVersion, tuple[_Operands, ...]] = {
 }
 
 _KIB, _MIB, _GB, _TERA = 1 << 10, 1 << 20, 10**9, 10**12
-# By chip: the generation, the size and number of matrix units, the accumulators of each, VMEM, CMEM
-# and SMEM in bytes; HBM and its bandwidth in GB of one TensorCore; the rates of products of
-# bfloat16, int8, float8 and int4 in 10^12 operations per second; the SparseCores. As in jax
-# 0.12.0.1.
-_CHIPS: dict[ChipVersion, tuple[tuple[float, ...], tuple[int, ...] | None]] = {
-    ChipVersion.TPU_V2: (
-        (2, 128, 1, 0, 16 * _MIB, 0, 16 * _KIB, 8, 358, 23, 0, 0, 0),
-        None,
-    ),
-    ChipVersion.TPU_V3: (
-        (3, 128, 2, 0, 16 * _MIB, 0, 16 * _KIB, 17.2, 412.5, 70, 0, 0, 0),
-        None,
-    ),
-    ChipVersion.TPU_V4I: (
-        (4, 128, 4, 0, 16 * _MIB, 134e6, _MIB, 8.59, 614, 137, 0, 0, 0),
-        None,
-    ),
-    ChipVersion.TPU_V4: (
-        (4, 128, 4, 0, 16 * _MIB, 67e6, _MIB, 17.2, 615, 137.5, 0, 0, 0),
-        None,
-    ),
-    ChipVersion.TPU_V5E: (
-        (5, 128, 4, 0, 128 * _MIB, 0, _MIB, 17.2, 820, 197, 394, 0, 788),
-        None,
-    ),
-    ChipVersion.TPU_V5P: (
-        (5, 128, 4, 0, 64 * _MIB, 0, _MIB, 51.5, 1230, 229.5, 459, 0, 920),
-        (4, 16, 8, 512 * _KIB, 32),
-    ),
-    ChipVersion.TPU_V6E: (
-        (6, 256, 2, 0, 128 * _MIB, 0, _MIB, 34.4, 1640, 920, 1840, 920, 3680),
-        (2, 16, 8, 256 * _KIB, 32),
-    ),
-    ChipVersion.TPU_7: (
-        (7, 256, 2, 128, 64 * _MIB, 0, _MIB, 103, 3700, 1155, 0, 2300, 0),
-        (2, 16, 16, 512 * _KIB, 32),
-    ),
-    ChipVersion.TPU_7X: (
-        (7, 256, 2, 128, 64 * _MIB, 0, _MIB, 103, 3700, 1155, 0, 2300, 0),
-        (2, 16, 16, 512 * _KIB, 32),
-    ),
-    ChipVersion.TPU_8I: (
-        (8, 256, 2, 256, 192 * _MIB, 0, _MIB, 154.5, 4300, 550.5, 0, 4404, 0),
-        (1, 4, 16, 512 * _KIB, 64),
-    ),
-    ChipVersion.TPU_8T: (
-        (8, 256, 2, 256, 128 * _MIB, 0, _MIB, 231, 6400, 996.1, 996.1, 5976.9, 11953.8),
-        (2, 16, 16, 256 * _KIB, 64),
-    ),
+# By chip: the generation, the size and number of matrix units, the accumulators of each; VMEM and
+# SMEM in MiB; CMEM in MB; HBM and its bandwidth in GB of one TensorCore; the rates of products of
+# bfloat16, int8, float8 and int4 in 10^12 operations per second. As in jax 0.12.0.1.
+_CHIPS: dict[ChipVersion, tuple[float, ...]] = {
+    ChipVersion.TPU_V2: (2, 128, 1, 0, 16, 1 / 64, 0, 8, 358, 23, 0, 0, 0),
+    ChipVersion.TPU_V3: (3, 128, 2, 0, 16, 1 / 64, 0, 17.2, 412.5, 70, 0, 0, 0),
+    ChipVersion.TPU_V4I: (4, 128, 4, 0, 16, 1, 134, 8.59, 614, 137, 0, 0, 0),
+    ChipVersion.TPU_V4: (4, 128, 4, 0, 16, 1, 67, 17.2, 615, 137.5, 0, 0, 0),
+    ChipVersion.TPU_V5E: (5, 128, 4, 0, 128, 1, 0, 17.2, 820, 197, 394, 0, 788),
+    ChipVersion.TPU_V5P: (5, 128, 4, 0, 64, 1, 0, 51.5, 1230, 229.5, 459, 0, 920),
+    ChipVersion.TPU_V6E: (6, 256, 2, 0, 128, 1, 0, 34.4, 1640, 920, 1840, 920, 3680),
+    ChipVersion.TPU_7: (7, 256, 2, 128, 64, 1, 0, 103, 3700, 1155, 0, 2300, 0),
+    ChipVersion.TPU_7X: (7, 256, 2, 128, 64, 1, 0, 103, 3700, 1155, 0, 2300, 0),
+    ChipVersion.TPU_8I: (8, 256, 2, 256, 192, 1, 0, 154.5, 4300, 550.5, 0, 4404, 0),
+    ChipVersion.TPU_8T: (8, 256, 2, 256, 128, 1, 0, 231, 6400, 996.1, 996.1, 5976.9, 11953.8),
+}
+# By chip with SparseCores: their number, the subcores and lanes of each, the KiB of a subcore's
+# memory, the bytes that a copy moves at least.
+_SPARSE_CORES: dict[ChipVersion, tuple[int, ...]] = {
+    ChipVersion.TPU_V5P: (4, 16, 8, 512, 32),
+    ChipVersion.TPU_V6E: (2, 16, 8, 256, 32),
+    ChipVersion.TPU_7: (2, 16, 16, 512, 32),
+    ChipVersion.TPU_7X: (2, 16, 16, 512, 32),
+    ChipVersion.TPU_8I: (1, 4, 16, 512, 64),
+    ChipVersion.TPU_8T: (2, 16, 16, 256, 64),
 }
 _KINDS = {
     "TPU v2": ChipVersion.TPU_V2,
@@ -238,8 +214,8 @@ def get_tpu_info_for_chip(
             f"num_tensor_cores_per_logical_device is 1, or 2 for v4 and v5p: got {cores} for "
             f"{chip_version}"
         )
-    facts, sparse_cores = _CHIPS[chip_version]
-    generation, columns, mxus, accumulators, vmem, cmem, smem, hbm, bandwidth, *rates = facts
+    facts = _CHIPS[chip_version]
+    generation, columns, mxus, accumulators, vmem, smem, cmem, hbm, bandwidth, *rates = facts
     bf16, int8, fp8, int4 = (round(rate * 10) * (_TERA // 10) for rate in rates)
     return TpuInfo(
         chip_version=chip_version,
@@ -250,25 +226,28 @@ def get_tpu_info_for_chip(
         mxu_column_size=int(columns),
         num_mxus=int(mxus),
         num_accumulators=int(accumulators),
-        vmem_capacity_bytes=int(vmem),
-        cmem_capacity_bytes=int(cmem),
-        smem_capacity_bytes=int(smem),
+        vmem_capacity_bytes=int(vmem * _MIB),
+        cmem_capacity_bytes=int(cmem * 10**6),
+        smem_capacity_bytes=int(smem * _MIB),
         hbm_capacity_bytes=round(hbm * 1000) * (_GB // 1000),
         mem_bw_bytes_per_second=round(bandwidth * 10) * (_GB // 10),
         bf16_ops_per_second=bf16,
         int8_ops_per_second=int8,
         fp8_ops_per_second=fp8,
         int4_ops_per_second=int4,
-        sparse_core=None if sparse_cores is None else _sparse_core(*sparse_cores),
+        sparse_core=_sparse_core(*_SPARSE_CORES.get(chip_version, ())),
     )
 
 
-def _sparse_core(cores: int, subcores: int, lanes: int, vmem: int, granule: int) -> SparseCoreInfo:
+def _sparse_core(*facts: int) -> SparseCoreInfo | None:
+    if not facts:
+        return None
+    cores, subcores, lanes, vmem, granule = facts
     return SparseCoreInfo(
         num_cores=cores,
         num_subcores=subcores,
         num_lanes=lanes,
-        vmem_capacity_bytes=vmem,
+        vmem_capacity_bytes=vmem * _KIB,
         dma_granule_size_bytes=granule,
     )
 

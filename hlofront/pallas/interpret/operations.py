@@ -4,6 +4,7 @@ from typing import Any
 
 from hlofront.base.elements import int32
 from hlofront.base.typing import ArrayLike, DType
+from hlofront.bridge.mlir import Value
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.references import NDIndexer
@@ -18,7 +19,7 @@ from hlofront.primitives.references.updates import read_at, with_bits_as
 
 
 @rules.lower(roll_p)
-def _(build: Builder, x: Any, shift: Any, **params: Any) -> Any:
+def _(build: Builder, x: Value, shift: Value, **params: object) -> Value:
     return build.by_tracing(_rolled, (x, shift), **params)[0]
 
 
@@ -38,7 +39,7 @@ def _rolled(
 
 
 @rules.lower(bitcast_p)
-def _(build: Builder, x: Any, **params: Any) -> Any:
+def _(build: Builder, x: Value, **params: object) -> Value:
     return build.by_tracing(_bitcast, (x,), **params)[0]
 
 
@@ -47,7 +48,7 @@ def _bitcast(x: ArrayLike, ty: DType, dim: int) -> ArrayLike:
 
 
 @rules.lower(reciprocal_p)
-def _(build: Builder, x: Any, **params: Any) -> Any:
+def _(build: Builder, x: Value, **params: object) -> Value:
     return build.by_tracing(_reciprocal, (x,))[0]
 
 
@@ -56,5 +57,5 @@ def _reciprocal(x: ArrayLike) -> ArrayLike:
 
 
 @rules.lower(delay_p, trace_value_p)
-def _(build: Builder, x: Any, **_: object) -> list[Any]:
+def _(build: Builder, x: Value, **_: object) -> list[Value]:
     return []

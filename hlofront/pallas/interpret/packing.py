@@ -1,12 +1,11 @@
 """Packing, unpacking and stochastic rounding, lowered as XLA's operations."""
 
-from typing import Any
-
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, canonicalize_dtype, issubdtype
 from hlofront.base.elements import bfloat16, uint32
 from hlofront.base.typing import ArrayLike, DType
+from hlofront.bridge.mlir import Value
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.lowering.core.builder import Builder
@@ -26,7 +25,7 @@ from hlofront.primitives.elementwise.elementwise import (
 
 
 @rules.lower(pack_elementwise_p)
-def _(build: Builder, *xs: Any, **params: Any) -> Any:
+def _(build: Builder, *xs: Value, **params: object) -> Value:
     return build.by_tracing(_packed, xs, **params)[0]
 
 
@@ -38,7 +37,7 @@ def _unsigned(x: ArrayLike) -> ArrayLike:
 def _packed(*xs: ArrayLike, packed_dtype: DType) -> ArrayLike:
     wide = canonicalize_dtype(f"uint{bit_width(typeof(xs[0]).dtype)}")
     bits = bit_width(packed_dtype)
-    result: Any = None
+    result: ArrayLike | None = None
     for place, x in enumerate(xs):
         if packed_dtype == bfloat16:
             part = convert(_unsigned(convert(x, bfloat16, False)), wide, False)
@@ -51,7 +50,7 @@ def _packed(*xs: ArrayLike, packed_dtype: DType) -> ArrayLike:
 
 
 @rules.lower(unpack_elementwise_p)
-def _(build: Builder, x: Any, **params: Any) -> Any:
+def _(build: Builder, x: Value, **params: object) -> Value:
     return build.by_tracing(_unpacked, (x,), **params)[0]
 
 
@@ -73,7 +72,7 @@ def _unpacked(x: ArrayLike, index: int, packed_dtype: DType, unpacked_dtype: DTy
 
 
 @rules.lower(stochastic_round_p)
-def _(build: Builder, x: Any, random_bits: Any, *, target_dtype: DType) -> Any:
+def _(build: Builder, x: Value, random_bits: Value, *, target_dtype: DType) -> Value:
     dtype = build.avals_in[0].dtype
     if target_dtype != bfloat16 or dtype != np.float32:
         raise NotImplementedError(  # JAX raises this class.

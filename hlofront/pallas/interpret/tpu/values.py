@@ -1,7 +1,8 @@
 """Operations on values in NumPy, for kernels that run on the host."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import NotImplementedType
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.dtypes import bit_width, iinfo, issubdtype
 from hlofront.base.elements import bool_
-from hlofront.base.typing import NumPyArray
+from hlofront.base.typing import ArrayLike, DType, NumPyArray
+from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
+from hlofront.core.primitive import Primitive
 from hlofront.core.programs.evaluate import eval_jaxpr
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.pallas.control import multiple_of_p
@@ -22,8 +25,14 @@ from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.linalg.dot_general import dot_general_p
 from hlofront.primitives.rules.derivatives import add_any_p
 
+# The parameters of an equation.
+Params = Mapping[str, Any]
+# An array, or NotImplemented.
+Result = NumPyArray | NotImplementedType
+Function = Callable[..., Result]
+
 # The functions of NumPy for primitives whose parameters do not matter.
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+_FUNCTIONS: dict[Primitive, Function] = {
     e.add_p: np.add,
     add_any_p: np.add,
     e.sub_p: np.subtract,
@@ -71,7 +80,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     ),
 }
 # Those that take the parameters of the equation first.
-_WITH_PARAMS: dict[Any, Callable[..., Any]] = {
+_WITH_PARAMS: dict[Primitive, Function] = {
     shaping.reshape_p: lambda p, x: x.reshape(p["new_sizes"]),
     shaping.squeeze_p: lambda p, x: x.squeeze(tuple(p["dimensions"])),
     shaping.transpose_p: lambda p, x: x.transpose(p["permutation"]),
@@ -81,8 +90,8 @@ _WITH_PARAMS: dict[Any, Callable[..., Any]] = {
     reducing.reduce_prod_p: lambda p, x: np.prod(_wide(x), p["axes"], dtype=_wide(x).dtype),
     reducing.reduce_max_p: lambda p, x: np.max(x, p["axes"]),
     reducing.reduce_min_p: lambda p, x: np.min(x, p["axes"]),
-    reducing.argmax_p: lambda p, x: np.argmax(x, *p["axes"]),
-    reducing.argmin_p: lambda p, x: np.argmin(x, *p["axes"]),
+    reducing.argmax_p: lambda p, x: np.asarray(np.argmax(x, *p["axes"])),
+    reducing.argmin_p: lambda p, x: np.asarray(np.argmin(x, *p["axes"])),
     cumulative.cumsum_p: lambda p, x: _accumulated(np.add, p, _wide(x)),
     cumulative.cumprod_p: lambda p, x: _accumulated(np.multiply, p, _wide(x)),
     cumulative.cummax_p: lambda p, x: _accumulated(np.maximum, p, x),
@@ -127,7 +136,7 @@ def compute(
         ]
 
 
-def _by_numpy(equation: Equation, aval: Any, operands: Sequence[NumPyArray]) -> Any:
+def _by_numpy(equation: Equation, aval: ShapedArray, operands: Sequence[NumPyArray]) -> Result:
     """Return the result of an equation that NumPy computes, else NotImplemented."""
     primitive, params = equation.primitive, equation.params
     if len(equation.outvars) == 1 and not aval.size:
@@ -143,7 +152,7 @@ def _by_numpy(equation: Equation, aval: Any, operands: Sequence[NumPyArray]) -> 
     return NotImplemented
 
 
-def _by_xla(equation: Equation, operands: Sequence[NumPyArray]) -> list[Any]:
+def _by_xla(equation: Equation, operands: Sequence[NumPyArray]) -> list[NumPyArray]:
     """Return the results of an equation that XLA computes, on the CPU."""
     inputs = tuple([Var(atom.aval) for atom in equation.invars])
     program = Jaxpr((), inputs, equation.outvars, (equation.replace(invars=inputs),))
@@ -157,7 +166,7 @@ def _wide(x: NumPyArray) -> NumPyArray:
     return x
 
 
-def _accumulated(function: np.ufunc, params: Any, x: NumPyArray) -> NumPyArray:
+def _accumulated(function: np.ufunc, params: Params, x: NumPyArray) -> NumPyArray:
     axis = params["axis"]
     if params["reverse"]:
         x = np.flip(x, axis)
@@ -168,7 +177,7 @@ def _accumulated(function: np.ufunc, params: Any, x: NumPyArray) -> NumPyArray:
 # ---- operations whose result depends on its type -------------------------------------------------
 
 
-def _div(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
+def _div(params: Params, aval: ShapedArray, x: NumPyArray, y: NumPyArray) -> NumPyArray:
     if not issubdtype(aval.dtype, np.integer):
         return np.divide(x, y)
     # As XLA does: towards 0, and -1 or the maximum for a division by 0.
@@ -177,13 +186,13 @@ def _div(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
     return np.where(y == 0, np.array(-1).astype(aval.dtype), quotient)
 
 
-def _rem(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
+def _rem(params: Params, aval: ShapedArray, x: NumPyArray, y: NumPyArray) -> NumPyArray:
     if not issubdtype(aval.dtype, np.integer):
         return np.fmod(x, y)
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y).astype(aval.dtype)))
 
 
-def _integer_pow(params: Any, aval: Any, x: NumPyArray) -> Any:
+def _integer_pow(params: Params, aval: ShapedArray, x: NumPyArray) -> NumPyArray:
     y = params["y"]
     power = np.ones_like(x)
     for bit in f"{abs(y):b}":
@@ -192,7 +201,7 @@ def _integer_pow(params: Any, aval: Any, x: NumPyArray) -> Any:
     return 1 / power if y < 0 else power
 
 
-def _converted(params: Any, aval: Any, x: NumPyArray) -> Any:
+def _converted(params: Params, aval: ShapedArray, x: NumPyArray) -> NumPyArray:
     old, new = x.dtype, aval.dtype
     if new == bool_:
         return x != 0
@@ -208,14 +217,14 @@ def _converted(params: Any, aval: Any, x: NumPyArray) -> Any:
     return np.where(x >= high, new.type(info.max), np.where(x <= low, new.type(info.min), inside))
 
 
-def _broadcast(params: Any, aval: Any, x: NumPyArray) -> Any:
+def _broadcast(params: Params, aval: ShapedArray, x: NumPyArray) -> NumPyArray:
     shape = [1] * len(aval.shape)
     for axis, size in zip(params["broadcast_dimensions"], x.shape, strict=True):
         shape[axis] = size
     return np.broadcast_to(x.reshape(shape), aval.shape)
 
 
-def _iota(params: Any, aval: Any) -> Any:
+def _iota(params: Params, aval: ShapedArray) -> NumPyArray:
     shape = [1] * len(aval.shape)
     axis = params["dimension"]
     shape[axis] = aval.shape[axis]
@@ -223,19 +232,19 @@ def _iota(params: Any, aval: Any) -> Any:
     return np.broadcast_to(column, aval.shape)
 
 
-def _slice(params: Any, aval: Any, x: NumPyArray) -> Any:
+def _slice(params: Params, aval: ShapedArray, x: NumPyArray) -> NumPyArray:
     strides = params["strides"] or (1,) * x.ndim
     limits = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
     return x[tuple([slice(*each) for each in limits])]
 
 
-def _dot_general(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
+def _dot_general(params: Params, aval: ShapedArray, x: NumPyArray, y: NumPyArray) -> NumPyArray:
     (x_axes, y_axes), (x_batch, y_batch) = params["dimension_numbers"]
-    wide: Any = np.dtype(np.float32) if bit_width(aval.dtype) < 32 else aval.dtype
+    wide: DType = np.dtype(np.float32) if bit_width(aval.dtype) < 32 else aval.dtype
     if issubdtype(aval.dtype, np.integer):
         wide = aval.dtype
 
-    def flat(a: NumPyArray, batch: Sequence[int], axes: Sequence[int], at_end: bool) -> Any:
+    def flat(a: NumPyArray, batch: Sequence[int], axes: Sequence[int], at_end: bool) -> NumPyArray:
         free = [axis for axis in range(a.ndim) if axis not in batch and axis not in axes]
         order = [*batch, *free, *axes] if at_end else [*batch, *axes, *free]
         sizes = [
@@ -249,25 +258,25 @@ def _dot_general(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
     return product.reshape(aval.shape)
 
 
-def _shift_left(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
+def _shift_left(params: Params, aval: ShapedArray, x: NumPyArray, y: NumPyArray) -> NumPyArray:
     bits = bit_width(aval.dtype)
     inside = (y >= 0) & (y < bits)
     return np.where(inside, np.left_shift(x, np.where(inside, y, 0).astype(x.dtype)), 0)
 
 
-def _shift_right(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
+def _shift_right(params: Params, aval: ShapedArray, x: NumPyArray, y: NumPyArray) -> NumPyArray:
     most = bit_width(aval.dtype) - 1
     return np.right_shift(x, np.where((y < 0) | (y > most), most, y).astype(x.dtype))
 
 
-def _bitcast(params: Any, aval: Any, x: NumPyArray) -> Any:
+def _bitcast(params: Params, aval: ShapedArray, x: NumPyArray) -> Result:
     if bit_width(x.dtype) != bit_width(aval.dtype):
         return NotImplemented
     return np.ascontiguousarray(x).view(aval.dtype).reshape(aval.shape)
 
 
 # Functions of the parameters, the type of the result, and the operands.
-_OF_TYPE: dict[Any, Callable[..., Any]] = {
+_OF_TYPE: dict[Primitive, Function] = {
     e.mul_p: lambda params, aval, x, y: x.astype(aval.dtype) * y.astype(aval.dtype),
     e.div_p: _div,
     e.rem_p: _rem,
@@ -283,6 +292,6 @@ _OF_TYPE: dict[Any, Callable[..., Any]] = {
 }
 
 
-def as_integer(x: Any) -> int:
+def as_integer(x: ArrayLike) -> int:
     """Return a scalar as a Python int."""
     return operator.index(np.asarray(x).item())
