@@ -2,14 +2,13 @@
 
 import pathlib
 import sys
+from importlib import import_module
 
-import jax
-import jax.numpy as jnp
-from jax import export
-from jax.experimental import pallas as pl
-from jax.experimental.pallas import mosaic_gpu, triton
-
-X = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+jax, export = import_module("jax"), import_module("jax.export")
+pl = import_module("jax.experimental.pallas")
+mosaic_gpu = import_module("jax.experimental.pallas.mosaic_gpu")
+triton = import_module("jax.experimental.pallas.triton")
+X = jax.ShapeDtypeStruct((64, 128), "float32")
 ROWS = pl.BlockSpec((32, 128), lambda i: (i, 0))
 
 
