@@ -183,7 +183,7 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
         xla_client.register_custom_call_target(name, kernel, platform=platform, api_version=1)
     load_gpu_kernels()
     # The functions that kernels of Mosaic GPU call, which XLA loads when it compiles one.
-    runtime = os.path.join(os.path.dirname(extension.__file__), "libmosaic_gpu_runtime.so")
+    runtime = os.path.join(os.path.dirname(extension.__file__ or ""), "libmosaic_gpu_runtime.so")
     if os.path.exists(runtime):
         os.environ.setdefault("MOSAIC_GPU_RUNTIME_LIB_PATH", runtime)
     return True

@@ -5,12 +5,12 @@ kernels have the state in a scratch buffer: a key of Threefry, and how many time
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.elements import int32, uint32
-from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape, ShapeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import Equation
@@ -84,7 +84,8 @@ def prng_random_bits(shape: ShapeLike) -> Array:
     return prng_random_bits_p.bind(_state(), shape=canonical_shape(shape))
 
 
-Words = TypeVar("Words", Array, NumPyArray)
+# Arrays of uint32, traced or of NumPy.
+Words = Any
 
 
 def threefry(key: Sequence[Words], x: Words, y: Words) -> list[Words]:

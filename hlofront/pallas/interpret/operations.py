@@ -19,7 +19,7 @@ from hlofront.primitives.references.updates import read_at, with_bits_as
 
 
 @rules.lower(roll_p)
-def _(build: Builder, x: Value, shift: Value, **params: object) -> Value:
+def _(build: Builder, x: Value, shift: Value, **params: Any) -> Value:
     return build.by_tracing(_rolled, (x, shift), **params)[0]
 
 
@@ -39,7 +39,7 @@ def _rolled(
 
 
 @rules.lower(bitcast_p)
-def _(build: Builder, x: Value, **params: object) -> Value:
+def _(build: Builder, x: Value, **params: Any) -> Value:
     return build.by_tracing(_bitcast, (x,), **params)[0]
 
 
@@ -48,7 +48,7 @@ def _bitcast(x: ArrayLike, ty: DType, dim: int) -> ArrayLike:
 
 
 @rules.lower(reciprocal_p)
-def _(build: Builder, x: Value, **params: object) -> Value:
+def _(build: Builder, x: Value, **params: Any) -> Value:
     return build.by_tracing(_reciprocal, (x,))[0]
 
 

@@ -1,5 +1,8 @@
 """Packing, unpacking and stochastic rounding, lowered as XLA's operations."""
 
+import functools
+from typing import Any
+
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, canonicalize_dtype, issubdtype
@@ -25,7 +28,7 @@ from hlofront.primitives.elementwise.elementwise import (
 
 
 @rules.lower(pack_elementwise_p)
-def _(build: Builder, *xs: Value, **params: object) -> Value:
+def _(build: Builder, *xs: Value, **params: Any) -> Value:
     return build.by_tracing(_packed, xs, **params)[0]
 
 
@@ -37,20 +40,19 @@ def _unsigned(x: ArrayLike) -> ArrayLike:
 def _packed(*xs: ArrayLike, packed_dtype: DType) -> ArrayLike:
     wide = canonicalize_dtype(f"uint{bit_width(typeof(xs[0]).dtype)}")
     bits = bit_width(packed_dtype)
-    result: ArrayLike | None = None
+    parts: list[ArrayLike] = []
     for place, x in enumerate(xs):
         if packed_dtype == bfloat16:
             part = convert(_unsigned(convert(x, bfloat16, False)), wide, False)
         else:
             x = _unsigned(x)
             part = bitwise_and(x, full_like(x, (1 << bits) - 1))
-        part = shift_left(part, full_like(part, place * bits))
-        result = part if result is None else bitwise_or(result, part)
-    return result
+        parts.append(shift_left(part, full_like(part, place * bits)))
+    return functools.reduce(bitwise_or, parts)
 
 
 @rules.lower(unpack_elementwise_p)
-def _(build: Builder, x: Value, **params: object) -> Value:
+def _(build: Builder, x: Value, **params: Any) -> Value:
     return build.by_tracing(_unpacked, (x,), **params)[0]
 
 

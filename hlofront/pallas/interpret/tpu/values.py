@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.dtypes import bit_width, iinfo, issubdtype
 from hlofront.base.elements import bool_
-from hlofront.base.typing import ArrayLike, DType, NumPyArray
+from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
@@ -240,7 +240,7 @@ def _slice(params: Params, aval: ShapedArray, x: NumPyArray) -> NumPyArray:
 
 def _dot_general(params: Params, aval: ShapedArray, x: NumPyArray, y: NumPyArray) -> NumPyArray:
     (x_axes, y_axes), (x_batch, y_batch) = params["dimension_numbers"]
-    wide: DType = np.dtype(np.float32) if bit_width(aval.dtype) < 32 else aval.dtype
+    wide: Any = np.dtype(np.float32) if bit_width(aval.dtype) < 32 else aval.dtype
     if issubdtype(aval.dtype, np.integer):
         wide = aval.dtype
 
