@@ -1,4 +1,4 @@
-"""More than 200 small kernels, of each kind of operation, block, grid and buffer, compile for a v5e."""
+"""More than 200 small kernels, of each kind of operation, block and buffer, compile for a v5e."""
 
 import functools
 import itertools
