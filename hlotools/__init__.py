@@ -20,6 +20,9 @@ from hlotools.dumps.dump_files import DumpedModule as DumpedModule
 from hlotools.dumps.dump_files import dumped_modules as dumped_modules
 from hlotools.dumps.dump_folder import DumpFolder as DumpFolder
 from hlotools.dumps.dump_folder import dump_folder as dump_folder
+from hlotools.dumps.gpu_kernels import GpuKernel as GpuKernel
+from hlotools.dumps.gpu_kernels import GpuKernels as GpuKernels
+from hlotools.dumps.gpu_kernels import gpu_kernels as gpu_kernels
 from hlotools.dumps.kernels import Kernel as Kernel
 from hlotools.dumps.kernels import kernels as kernels
 from hlotools.dumps.timeline import Timeline as Timeline
@@ -51,6 +54,8 @@ __all__ = (
     "Diff",
     "DumpFolder",
     "DumpedModule",
+    "GpuKernel",
+    "GpuKernels",
     "HloModule",
     "HloSyntaxError",
     "Instruction",
@@ -69,6 +74,7 @@ __all__ = (
     "diff",
     "dump_folder",
     "dumped_modules",
+    "gpu_kernels",
     "kernels",
     "memory_use",
     "page",

@@ -11,12 +11,13 @@ from typing import TextIO
 
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.dumps import dump_tpu_kernels, dumped, tpu_kernels
+from hlofront.inspect.dumps import dump_tpu_kernels, dumped, gpu_kernels, tpu_kernels
 from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
 from hlotools.dumps.dump_folder import DumpFolder, dump_folder
+from hlotools.dumps.gpu_kernels import has_gpu_kernels
 from hlotools.dumps.kernels import CODES, Kernel, MissingToolError, kernel_table, kernels
 from hlotools.dumps.timeline import Timeline, timeline
 from hlotools.dumps.tpu_kernels import has_tpu_kernels
@@ -43,7 +44,8 @@ def add_options(show: argparse.ArgumentParser) -> None:
         "--kernels",
         action="store_true",
         help="list the kernels, with the operations they compute; for TPUs with their bundles, the "
-        "slots these fill, spills, memory, and what bounds their time",
+        "slots these fill, spills and memory, for GPUs with their grids, registers, spills, shared "
+        "memory, occupancy and instructions; and what bounds their time",
     )
     show.add_argument(
         "--kernel", metavar="NAME", help="print the code of this kernel or operation; see --code"
@@ -143,6 +145,10 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
             raise UsageError(f"--bundles is for kernels of TPUs, and {_NO_TPU_KERNELS}")
         if options.kernels and options.html:
             raise UsageError(f"--html with --kernels is for TPUs, and {_NO_TPU_KERNELS}")
+        if options.kernels and not options.kernel and has_gpu_kernels(folder):
+            report = gpu_kernels(folder, options.target[0] if options.target else None)
+            print(report.json() if options.json else report.text(), file=out)
+            return 0
         module = _module(options, folder)
         if options.kernel:
             print(_code(kernels(module), options.kernel, options.code or "llvm"), file=out)
@@ -162,7 +168,7 @@ def _folder(options: argparse.Namespace) -> Iterator[pathlib.Path]:
         if options.args or options.dump or (name and not wants_kernels(options)):
             raise UsageError(
                 f"{options.function} is a folder of dumps: --args and --dump are for functions, "
-                "and --target also for a TPU's --kernels"
+                "and --target also for --kernels"
             )
         yield pathlib.Path(options.function)
         return

@@ -2,8 +2,8 @@
 
 - What it is: `page`, `styled`, `kernels`, `collectives` and `reshards` of several devices, and
   `dumped` for the passes of XLA, whose times are those of `compile_times`.
-- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`;
-  `array_owners` of the arrays that are alive.
+- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`,
+  `gpu_kernels`, `tune`; `array_owners` of the arrays that are alive.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
 - Where numbers go wrong: `find_nan`, `find_error`; what XLA compiles wrongly: `find_miscompile`.
 - Files and texts: `parse`, `write`, `canonical`, `profiles_in`; of dumps: `dump_folder`,
@@ -23,7 +23,7 @@ __getattr__, __dir__ = _exports(
         "hlofront.inspect.comparison.compare": "Comparison compare",
         "hlofront.inspect.cost": "costs memory_use",
         "hlofront.inspect.difference": "diff",
-        "hlofront.inspect.dumps": "dumped tpu_kernels",
+        "hlofront.inspect.dumps": "dumped gpu_kernels tpu_kernels",
         "hlofront.inspect.error.find_error": "find_error",
         "hlofront.inspect.error.report": "ErrorReport",
         "hlofront.inspect.kernel_decoding": "parse",
@@ -45,6 +45,7 @@ __getattr__, __dir__ = _exports(
         "hlotools.cost.memory_use": "MemoryUse",
         "hlotools.dumps.dump_files": "DumpedModule dumped_modules",
         "hlotools.dumps.dump_folder": "dump_folder",
+        "hlotools.dumps.gpu_kernels": "GpuKernel GpuKernels",
         "hlotools.dumps.kernels": "Kernel kernels",
         "hlotools.dumps.timeline": "Timeline timeline",
         "hlotools.dumps.tpu_kernels": "TpuKernel TpuKernels",

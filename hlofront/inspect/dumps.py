@@ -1,4 +1,4 @@
-"""The functions `dumped`, for dumps of XLA's passes and kernels, and `tpu_kernels`."""
+"""The functions `dumped`, for dumps of XLA's passes and kernels, `tpu_kernels`, `gpu_kernels`."""
 
 import contextlib
 import os
@@ -17,8 +17,10 @@ from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
+from hlotools.dumps import gpu_kernels as gpu_dumps
 from hlotools.dumps import tpu_kernels as tpu_dumps
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
+from hlotools.dumps.gpu_kernels import GpuKernels as GpuKernels
 from hlotools.dumps.tpu_kernels import TpuKernels as TpuKernels
 
 # The bundles of hand-written kernels say which lines of source they are for.
@@ -108,6 +110,33 @@ def tpu_kernels(
       ValueError: if the folder has no such dumps.
     """
     return tpu_dumps.tpu_kernels(folder, description_of(target))
+
+
+def gpu_kernels(
+    folder: str | os.PathLike[str], target: Target | Description | str | None = None
+) -> GpuKernels:
+    """Return the kernels of a GPU's program: grids, registers, spills, memory and occupancy.
+
+    Of several programs in the folder, it is the one with the most code. docs/reference/costs.md
+    explains the figures. Registers, spills and occupancy are known if NVIDIA's `ptxas` is
+    installed, which the report says otherwise.
+
+    ```python
+    dumped(step, "dumps", "cuda:h100")(params, x)
+    report = gpu_kernels("dumps", "cuda:h100")
+    print(report)                   # a table, the kernel that takes most of the time first
+    ```
+
+    Args:
+      folder: the folder of `dumped`; or of XLA_FLAGS=--xla_dump_to=FOLDER, which works in any
+        process that compiles for a GPU, jax's too.
+      target: a result of `hlofront.target`, or its name, whose rates give the times; by default
+        there are no times.
+
+    Raises:
+      ValueError: if the folder has no such dumps.
+    """
+    return gpu_dumps.gpu_kernels(folder, description_of(target))
 
 
 def dump_tpu_kernels(

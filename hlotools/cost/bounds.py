@@ -39,6 +39,15 @@ class Bound(NamedTuple):
     def seconds(self) -> float:
         return max(self.computing, self.memory + self.cache, self.links)
 
+    @property
+    def limit(self) -> str:
+        """The resource that takes these seconds: "computing", "HBM", "cache" or "links"."""
+        if self.links >= self.seconds:
+            return "links"
+        if self.computing >= self.seconds:
+            return "computing"
+        return "HBM" if self.memory >= self.cache else "cache"
+
 
 class Bounds:
     """The bounds of a module's operations, computed in the order in which they run."""

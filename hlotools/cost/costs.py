@@ -40,7 +40,8 @@ class InstructionCost(NamedTuple):
     the numbers are then those of one step. `flops` and `transcendentals` are None for custom calls
     of unknown cost. `seconds` is a lower bound from the device's rates, None if these are unknown;
     `compiler_seconds` is the compiler's own estimate, None where it wrote none.
-    `is_asynchronous` is whether other instructions run at the same time.
+    `is_asynchronous` is whether other instructions run at the same time. `limit` is the resource
+    that takes `seconds`: "computing", "HBM", "cache" or "links".
     """
 
     name: str
@@ -58,6 +59,7 @@ class InstructionCost(NamedTuple):
     function: str | None
     compiler_seconds: float | None = None
     is_asynchronous: bool = False
+    limit: str | None = None
 
 
 class LineCost(NamedTuple):
@@ -397,6 +399,7 @@ def _row(
         source.function or None if source else None,
         None if estimated is None else estimated * step.times,
         bound.is_asynchronous if bound is not None else step.is_asynchronous,
+        bound.limit if bound is not None else None,
     )
 
 

@@ -68,15 +68,13 @@ def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
     """
     stages: dict[str, list[tuple[int, Stage]]] = {}
     before: dict[str, pathlib.Path] = {}
-    optimized: dict[str, pathlib.Path] = {}
+    optimized = optimized_programs(folder)
     for path in _files(folder):
         if match := _STAGE.fullmatch(path.name):
             stage = Stage(_title(match["pipeline"], match["after"]), path)
             stages.setdefault(match["module"], []).append((int(match["number"]), stage))
         elif match := _BEFORE.fullmatch(path.name):
             before[match["module"]] = path
-        elif (match := _AFTER.fullmatch(path.name)) and path.suffix == ".txt":
-            optimized[match["module"]] = path
     modules: list[DumpedModule] = []
     for name, numbered in sorted(stages.items()):
         ordered = [stage for _, stage in sorted(numbered, key=lambda each: each[0])]
@@ -89,12 +87,21 @@ def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
     return modules
 
 
+def optimized_programs(folder: str | os.PathLike[str]) -> dict[str, pathlib.Path]:
+    """Return the files with the optimized HLO of the modules in a folder, by the module's name."""
+    return {
+        match["module"]: path
+        for path in _files(folder)
+        if (match := _AFTER.fullmatch(path.name)) and path.suffix == ".txt"
+    }
+
+
 def flags_beside(path: str | os.PathLike[str]) -> dict[str, str] | None:
     """Return the compiler's flags that XLA wrote next to an optimized module; None without them.
 
     These are the flags that differ from their defaults, without those of the dump itself.
     """
-    options = _beside(path, ".debug_options")
+    options = file_beside(path, ".debug_options")
     if options is None:
         return None
     flags: dict[str, str] = {}
@@ -108,14 +115,14 @@ def flags_beside(path: str | os.PathLike[str]) -> dict[str, str] | None:
 
 def text_before(path: str | os.PathLike[str]) -> str | None:
     """Return the HLO before optimization that XLA dumped next to a module; None if missing."""
-    before = _beside(path, ".before_optimizations.txt")
+    before = file_beside(path, ".before_optimizations.txt")
     return None if before is None else before.read_text(encoding="utf-8", errors="replace")
 
 
 _OF_DUMPS = ("xla_dump_", "xla_detailed_logging")
 
 
-def _beside(path: str | os.PathLike[str], ending: str) -> pathlib.Path | None:
+def file_beside(path: str | os.PathLike[str], ending: str) -> pathlib.Path | None:
     """Return the file with an ending that XLA dumped next to an optimized module, if it exists."""
     optimized = pathlib.Path(path)
     match = _AFTER.fullmatch(optimized.name)

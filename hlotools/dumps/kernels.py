@@ -60,8 +60,8 @@ class Kernel(NamedTuple):
             has = ", ".join(self.codes) or "none"
             raise ValueError(f"kernel {self.name} has no code of kind {kind!r}: it has {has}")
         if kind == "assembly":
-            objdump = _tool(("objdump", "llvm-objdump"), "install binutils")
-            return _output([objdump, "-d", "--no-show-raw-insn", str(self.files["object"])])
+            objdump = find_tool(("objdump", "llvm-objdump"), "install binutils")
+            return output_of([objdump, "-d", "--no-show-raw-insn", str(self.files["object"])])
         if kind == "sass":
             return _sass(self.files["ptx"])
         return self.files[kind].read_text(encoding="utf-8", errors="replace")
@@ -93,8 +93,10 @@ def kernels(module: DumpedModule) -> list[Kernel]:
                 by_name.setdefault(name, {})["ptx"] = path
     computed = _operations(module)
     positions = {name: position for position, name in enumerate(computed)}
-    ordered = sorted(by_name, key=lambda name: (positions.get(_word(name), len(positions)), name))
-    return [Kernel(name, computed.get(_word(name)), by_name[name]) for name in ordered]
+    ordered = sorted(
+        by_name, key=lambda name: (positions.get(kernel_word(name), len(positions)), name)
+    )
+    return [Kernel(name, computed.get(kernel_word(name)), by_name[name]) for name in ordered]
 
 
 def _operations(module: DumpedModule) -> dict[str, Instruction]:
@@ -102,10 +104,10 @@ def _operations(module: DumpedModule) -> dict[str, Instruction]:
     if module.optimized is None:
         return {}
     program = parsed_file(module.optimized)
-    return {_word(instruction.name): instruction for instruction in program.instructions()}
+    return {kernel_word(instruction.name): instruction for instruction in program.instructions()}
 
 
-def _word(name: str) -> str:
+def kernel_word(name: str) -> str:
     """Return the name of a GPU's kernel for an operation's name."""
     return re.sub(r"\W", "_", name)
 
@@ -133,16 +135,16 @@ def kernel_table(listed: Sequence[Kernel]) -> str:
 def _sass(ptx: pathlib.Path) -> str:
     """Return the instructions that ptxas compiles PTX to, disassembled by nvdisasm."""
     architecture = _ARCHITECTURE.search(ptx.read_text(encoding="utf-8", errors="replace"))
-    assembler = _tool(("ptxas",), "pip install nvidia-cuda-nvcc")
-    disassembler = _tool(("nvdisasm",), "pip install nvidia-cuda-nvdisasm")
+    assembler = find_tool(("ptxas",), "pip install nvidia-cuda-nvcc")
+    disassembler = find_tool(("nvdisasm",), "pip install nvidia-cuda-nvdisasm")
     with tempfile.TemporaryDirectory() as folder:
         cubin = os.path.join(folder, "kernel.cubin")
         target = [f"-arch={architecture[1]}"] if architecture else []
-        _output([assembler, *target, str(ptx), "-o", cubin])
-        return _output([disassembler, "--print-code", cubin])
+        output_of([assembler, *target, str(ptx), "-o", cubin])
+        return output_of([disassembler, "--print-code", cubin])
 
 
-def _tool(names: Sequence[str], advice: str) -> str:
+def find_tool(names: Sequence[str], advice: str) -> str:
     """Return the path of the first of some tools on PATH or in the wheels of NVIDIA's toolkit.
 
     Raises:
@@ -159,8 +161,13 @@ def _tool(names: Sequence[str], advice: str) -> str:
     raise MissingToolError(f"{names[0]} is not installed here: {advice}")
 
 
-def _output(command: Sequence[str]) -> str:
+def output_of(command: Sequence[str]) -> str:
+    """Return what a tool prints: its output, or if that is empty, its messages.
+
+    Raises:
+      RuntimeError: if it fails; the lines after the first are its messages.
+    """
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{command[0]} failed:\n{done.stderr.strip()}")
-    return done.stdout
+    return done.stdout or done.stderr
