@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.experimental import io_callback
 from hlofront.inspect import ErrorReport, find_error
-from tests.inspect.programs import gpt_arguments, gpt_step, resnet_arguments, resnet_step
+from tests.inspect.programs import resnet_arguments, resnet_step, spec
 
 f32 = np.float32
 
@@ -200,28 +200,28 @@ tokens = np.random.default_rng(1).integers(0, 32, (2, 8)).astype(np.int32)
 @pytest.mark.long
 @pytest.mark.parametrize("transform", [lambda f: f, jax.grad])
 def test_a_cancellation_in_one_layer_of_a_gpt(transform):
-    weights = gpt_weights(12)
-    planted, harmless = (transform(functools.partial(gpt, layer=layer)) for layer in (7, None))
+    weights = gpt_weights(2)
+    planted, harmless = (transform(functools.partial(gpt, layer=layer)) for layer in (1, None))
     assert not find_error(harmless)(weights, tokens, 1e7)
     report = find_error(planted)(weights, tokens, 1e7)
     says(report, "cancellation", "sub", "moved - far")
-    assert "layer_7" in "/".join(report.operation.name_stack)
+    assert "layer_1" in "/".join(report.operation.name_stack)
     assert [each.kind for each in report.operations] == ["cancellation"]
     assert any("h = far_from_zero(h, far)" in each.text for each in report.operation.callers)
 
 
 @pytest.mark.long
-def test_a_cancellation_in_a_scan_of_a_thousand_steps():
+def test_a_cancellation_in_a_scan_of_hundreds_of_steps():
     def long(x, far, bad_step):
         def step(x, i):
             x = x * 0.999 + 0.001 * jnp.sin(x)
             return jnp.where(i == bad_step, far_from_zero(x, far), x), x.sum()
 
-        return lax.scan(step, x, jnp.arange(1000))
+        return lax.scan(step, x, jnp.arange(500))
 
     assert not find_error(long)(points, 1e6, -1)
-    report = says(find_error(long)(points, 1e6, 613), "cancellation", "sub", "moved - far")
-    assert [(each.operation, each.iteration) for each in report.operation.inside] == [("scan", 613)]
+    report = says(find_error(long)(points, 1e6, 413), "cancellation", "sub", "moved - far")
+    assert [(each.operation, each.iteration) for each in report.operation.inside] == [("scan", 413)]
     assert [each.values.name for each in report.lost] == ["result[0]", "result[1]"]
 
 
@@ -242,12 +242,12 @@ def test_a_cancellation_in_a_while_loop():
     def loop(x, far):
         def step(state):
             i, x = state
-            return i + 1, jnp.where(i == 700, far_from_zero(x, far), x * 1.001)
+            return i + 1, jnp.where(i == 400, far_from_zero(x, far), x * 1.001)
 
-        return lax.while_loop(lambda state: state[0] < 900, step, (0, x))[1]
+        return lax.while_loop(lambda state: state[0] < 420, step, (0, x))[1]
 
     report = says(find_error(loop)(points, 1e6), "cancellation", "sub", "moved - far")
-    assert report.operation.inside[0].iteration == 700
+    assert report.operation.inside[0].iteration == 400
     mapped = find_error(jax.vmap(loop, (0, None)))(np.stack([points, 2 * points]), 1e6)
     says(mapped, "cancellation", "sub", "moved - far")
 
@@ -319,9 +319,14 @@ def test_a_train_step_loses_nothing():
     assert str(report).startswith("No result of ") and "\n" not in str(report)
 
 
-@pytest.mark.long
-def test_a_train_step_in_half_precision_loses_what_it_rounds():
-    report = find_error(gpt_step)(*filled(gpt_arguments()))
+def test_a_gradient_in_half_precision_loses_what_it_rounds():
+    def loss(weights, x):
+        half = jax.tree.map(lambda w: w.astype("bfloat16"), weights)
+        hidden = jnp.tanh(x.astype("bfloat16") @ half["up"]) @ half["down"]
+        return (hidden.astype("float32") ** 2).mean()
+
+    weights = filled({"up": spec(8, 16), "down": spec(16, 4)})
+    report = find_error(jax.grad(loss))(weights, np.ones((5, 8), f32))
     conversions = [each for each in report.operations if each.kind == "rounding"]
     assert {each.primitive for each in conversions} == {"convert_element_type"}
     assert any('w.astype("bfloat16")' in each.source_line.text for each in conversions)
