@@ -17,4 +17,8 @@ def paused_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():
+                # The next collection need not visit the new objects: they count as old ones.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

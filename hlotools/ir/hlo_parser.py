@@ -420,8 +420,13 @@ class _Reader:
                     )
                 instruction.predecessors.append(before)
         self.ordered.clear()
+        text = self.text
         for instruction, first, end in waiting:
             operands = instruction.operands
+            plain = text[first:end].replace("%", "").split(", ")
+            if all(name in names for name in plain):
+                operands += [names[name] for name in plain]
+                continue
             for part, at in self.parts(first, end):
                 name = (part.rsplit(None, 1) or [""])[-1].removeprefix("%")
                 operand = names.get(name)

@@ -79,20 +79,25 @@ def _unpaired(a: HloModule, b: HloModule) -> tuple[list[OperationSite], list[Ope
         # A text without name stacks gives no answer.
         return [], []
     return (
-        [site for name, site in before.items() if name not in after],
-        [site for name, site in after.items() if name not in before],
+        [_site(*before[name]) for name in before if name not in after],
+        [_site(*after[name]) for name in after if name not in before],
     )
 
 
-def _traced(module: HloModule) -> dict[str, OperationSite]:
-    """Return a site for each name stack of a module, without operations that prepare operands."""
-    sites: dict[str, OperationSite] = {}
+def _traced(module: HloModule) -> dict[str, tuple[Instruction, str]]:
+    """Return the operation of each name stack of a module, without those that prepare operands.
+
+    Each has the name of the traced operation.
+    """
+    found: dict[str, tuple[Instruction, str]] = {}
     for instruction in module.instructions():
+        if instruction.opcode == "parameter":
+            continue
         # The first of several operations in one instruction; the last of several callers' names.
         stack = instruction.op_name.partition(";")[0].split("/")
         start = len(stack) - 1 - stack[::-1].index(stack[0])
         stack = stack[start:]
-        if instruction.opcode == "parameter" or len(stack) < 2 or stack[-1] in _PREPARING:
+        if len(stack) < 2 or stack[-1] in _PREPARING:
             continue
         if stack[-1] == "while" and instruction.opcode != "while":
             continue
@@ -101,10 +106,10 @@ def _traced(module: HloModule) -> dict[str, OperationSite]:
         is_of_host = "is_host_transfer" in instruction.attributes
         if is_collective(instruction.opcode) and not is_of_host:
             opcode = instruction.opcode.removesuffix("-start").replace("-", "_")
-            sites[name] = _site(instruction, opcode)
-        elif name not in sites:
-            sites[name] = _site(instruction, stack[-1])
-    return sites
+            found[name] = instruction, opcode
+        elif name not in found:
+            found[name] = instruction, stack[-1]
+    return found
 
 
 def _casts(module: HloModule) -> set[str]:

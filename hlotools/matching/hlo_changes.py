@@ -266,27 +266,19 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
     for a, b in compared.pairs:
         if a.opcode == b.opcode == "parameter" and _as_in_callers(a, b, compared.callers):
             continue
+        kernels = matching.a.own(a) != matching.b.own(b) and are_decoded(a, b)
+        found = list(differences(a, b, matching, compared.callers))
+        if not found and not kernels:
+            continue
         sites = (site_of(a, path),), (site_of(b, path_b),)
-        yield from _kernel_changes(a, b, sites, matching)
-        for what, before, after in differences(a, b, matching, compared.callers):
+        if kernels and (change := kernel_change(a, b, (sites[0][0], sites[1][0]))) is not None:
+            yield change
+        for what, before, after in found:
             if what == "operands" and (rewritten or id(a) in moved):
                 continue
             key = _kinds_of_operands(a, b) if what == "operands" else ""
             note = why_not_decoded(a, b) if "<payload" in before + after else ""
             yield Change("changed", what, before, after, *sites, note=note, key=key)
-
-
-def _kernel_changes(
-    a: Instruction,
-    b: Instruction,
-    sites: tuple[tuple[OperationSite], tuple[OperationSite]],
-    matching: Matching,
-) -> Iterator[Change]:
-    """Yield the changes between the kernels of two custom calls, if both are decoded."""
-    if matching.a.own(a) != matching.b.own(b) and are_decoded(a, b):
-        change = kernel_change(a, b, (sites[0][0], sites[1][0]))
-        if change is not None:
-            yield change
 
 
 def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
