@@ -21,7 +21,7 @@ from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.cost.costs import line_text, table_lines, time_text
 from hlotools.cost.memory_use import size_text
-from hlotools.dumps.tpu_kernels import TpuKernel
+from hlotools.dumps.tpu_kernels import STEPS_BY_ESTIMATE, TpuKernel
 from hlotools.ir.program_text import TITLES, program_of_file
 from hlotools.terminal_text import counted, is_visible
 
@@ -136,6 +136,9 @@ class Tuning:
                 lines.append(f"by the bound, which counts HBM as well, {first.name} is the best")
             if any(each.is_at_least for each in self.candidates):
                 lines.append("at least (>=): a loop whose trips are not constant counts as one")
+            kernels = [kernel for each in self.candidates for kernel in each.kernels]
+            if any(kernel.steps_by_estimate is not None for kernel in kernels):
+                lines.append(STEPS_BY_ESTIMATE)
             lines.append(_NOT_COUNTED)
         lines += [f"refused: {each.name}: {each.problem}" for each in self.refused]
         return "\n".join(lines)

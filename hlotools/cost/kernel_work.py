@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from hlotools.ir.custom_kernels import CustomKernel
 from hlotools.ir.hlo import Instruction
 from hlotools.ir.kernel_parameters import mosaic_function
 from hlotools.ir.mlir_lines import stablehlo_lines
@@ -36,6 +37,8 @@ _MOST_AXES = 16
 # The factor by which the author's estimate may differ from the code.
 _CONTRADICTION = 2.0
 _FIGURES = ("flops", "transcendentals", "bytes_accessed")
+# The size of an axis of the grid that is known only when the kernel runs.
+_AT_RUN_TIME = re.compile(r"(?<=[ ,])-9223372036854775808(?=[,>])")
 
 
 class KernelWork(NamedTuple):
@@ -91,14 +94,9 @@ def contradictions(call: Instruction, moved: int) -> list[Contradiction]:
     kernel, work = call.kernel, work_of(call)
     if kernel is None or work is None:
         return []
-    try:
-        estimate = json.loads(kernel.options.get("cost_estimate", "{}"))
-    except (ValueError, RecursionError):
-        return []
     found: list[Contradiction] = []
     for figure, counted in zip(_FIGURES, (work.flops, work.transcendentals, moved), strict=True):
-        estimated = estimate.get(figure) if isinstance(estimate, dict) else None
-        estimated = int(estimated) if str(estimated).isdecimal() else None
+        estimated = _estimated(kernel, figure)
         if estimated is None:
             continue
         less, more = sorted((estimated, counted))
@@ -106,6 +104,34 @@ def contradictions(call: Instruction, moved: int) -> list[Contradiction]:
             words = figure.replace("_", " ")
             found.append(Contradiction(call.name, words, estimated, counted))
     return found
+
+
+def _estimated(kernel: CustomKernel, figure: str) -> int | None:
+    """Return a figure of the author's CostEstimate, None without one."""
+    try:
+        estimate = json.loads(kernel.options.get("cost_estimate", "{}"))
+    except (ValueError, RecursionError):
+        return None
+    estimated = estimate.get(figure) if isinstance(estimate, dict) else None
+    return int(estimated) if str(estimated).isdecimal() else None
+
+
+def estimated_steps(call: Instruction) -> int | None:
+    """Return the steps of a kernel whose grid has a size that is known only when it runs.
+
+    These are the steps in which its code computes the flops of the author's CostEstimate. The
+    result is None for other kernels, and if there is no estimate.
+    """
+    kernel = call.kernel
+    if kernel is None or kernel.kind != "Mosaic TPU" or not _AT_RUN_TIME.search(kernel.mlir):
+        return None
+    mlir = _AT_RUN_TIME.sub("1", kernel.mlir)
+    flops, work = _estimated(kernel, "flops"), work_of_code(mlir)
+    if not flops or work is None or not work.flops:
+        return None
+    lines = [line.written for line in stablehlo_lines(mlir, renamed=False)]
+    steps = math.prod(int(size[:20]) for size in mosaic_function(lines).grid)
+    return max(round(steps * flops / work.flops), 1)
 
 
 # ---- integers that follow from the indices of the grid -------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hlotools.cost.costs import InstructionCost, costs, line_text, table_lines, time_text
+from hlotools.cost.kernel_work import estimated_steps
 from hlotools.cost.rates import DeviceRates
 from hlotools.dumps.dump_files import parsed_file
 from hlotools.dumps.llo import (
@@ -40,6 +41,10 @@ _PROGRAM = "TLP"
 _NAME = re.compile(r"HloModule ([^\s,]+)")
 # A slot that is less full does not limit a kernel: instructions wait for each other.
 _FULL = 0.5
+STEPS_BY_ESTIMATE = (
+    "the size of a grid is known only when the kernel runs (~): its steps are those that compute "
+    "the flops of its CostEstimate"
+)
 # The columns of the table that are slots; another slot may be the fullest.
 _COLUMNS = ("MXU", "XLU", "VALU", "EUP", "load", "store", "scalar")
 
@@ -54,6 +59,8 @@ class TpuKernel(NamedTuple):
           as one.
       bundles: the VLIW instruction words of its code.
       trips: the trips of each loop in it, None if they are not constant.
+      steps_by_estimate: the steps of a grid whose size is known only when the kernel runs, by the
+          flops of its author's CostEstimate: the trips of its first loop; None for others.
       cycles: the cycles of one call: bundles times the trips of the loops around them, and waits
           for results. Waits for memory are not known before the program runs.
       slots: the share of each slot that the instructions take; empty if libtpu's profile lacks it.
@@ -93,6 +100,7 @@ class TpuKernel(NamedTuple):
     line: int | None
     path: pathlib.Path
     uses_path: pathlib.Path | None = None
+    steps_by_estimate: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the kernel as a dictionary for JSON, keyed by field names; None is unknown."""
@@ -230,7 +238,7 @@ class TpuKernels:
                     *part,
                     row.limit,
                     f"{row.bundles:,}",
-                    ",".join("?" if trips is None else f"{trips}" for trips in row.trips) or "-",
+                    _trips_text(row),
                     f"{row.cycles:,}",
                     *slots,
                     "?" if row.fills is None else f"{row.fills:,}",
@@ -264,6 +272,8 @@ class TpuKernels:
             )
         if any(trips is None for row in self.kernels for trips in row.trips):
             notes.append("a loop whose trips are not constant (?) counts as one trip")
+        if any(row.steps_by_estimate is not None for row in self.kernels):
+            notes.append(STEPS_BY_ESTIMATE)
         if self.others:
             notes.append(f"the folder has smaller programs as well: {', '.join(self.others)}")
         return notes
@@ -357,6 +367,9 @@ def _kernel(
     profile = profiles.get(operations[0].name)
     bundles = bundles_of(_read(files[BUNDLES]))
     loops = loops_of(bundles)
+    steps = None
+    if loops and loops[0].trips is None and (steps := estimated_steps(operations[0])) is not None:
+        loops[0] = loops[0]._replace(trips=steps)
     runs = sum(times_run(bundles, loops))
     if profile is not None and bundles:
         # The profile also counts waits, in one trip of each loop.
@@ -390,6 +403,7 @@ def _kernel(
         line=source.line if source else None,
         path=files[BUNDLES],
         uses_path=files.get(_USES),
+        steps_by_estimate=steps,
     )
 
 
@@ -464,6 +478,13 @@ def _operations(module: HloModule) -> dict[str, Instruction]:
 
 def _read(path: pathlib.Path | None) -> str:
     return "" if path is None else path.read_text(encoding="utf-8", errors="replace")
+
+
+def _trips_text(row: TpuKernel) -> str:
+    texts = ["?" if trips is None else str(trips) for trips in row.trips]
+    if row.steps_by_estimate is not None:
+        texts[0] = f"~{texts[0]}"
+    return ",".join(texts) or "-"
 
 
 def _size(count: int) -> str:

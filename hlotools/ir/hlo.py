@@ -373,7 +373,8 @@ def _needed(instruction: Instruction) -> "list[Instruction]":
     return instruction.operands + instruction.predecessors
 
 
-def _callees(computation: "Computation") -> "list[Computation]":
+def callees_of(computation: "Computation") -> "list[Computation]":
+    """Return the computations that a computation's instructions call, with repetitions."""
     return [
         callee
         for instruction in computation.instructions
@@ -515,7 +516,7 @@ class HloModule:
         Raises:
           ValueError: if a computation calls itself.
         """
-        return _sorted(self.computations, _callees, " calls itself")
+        return _sorted(self.computations, callees_of, " calls itself")
 
     def __repr__(self) -> str:
         count = sum(len(c) for c in self.computations)

@@ -18,6 +18,7 @@ from hlotools.ir.hlo import (
     HloSyntaxError,
     Instruction,
     Shape,
+    callees_of,
     tuple_text,
 )
 from hlotools.ir.quoted_text import unquoted
@@ -252,13 +253,7 @@ class _Reader:
             self.fail(str(error), first)
         depths: dict[int, int] = {}
         for computation in ordered:
-            called = [
-                depths[id(callee)]
-                for instruction in computation.instructions
-                if instruction.called
-                for callees in instruction.called.values()
-                for callee in callees
-            ]
+            called = (depths[id(callee)] for callee in callees_of(computation))
             depths[id(computation)] = depth = 1 + max(called, default=0)
             if depth > DEEPEST:
                 self.fail(f"computations call one another deeper than {DEEPEST}", first)

@@ -11,10 +11,11 @@ from jaxlib.mlir.dialects import stablehlo
 
 import hlofront as jax
 import hlofront.extend.core
-from hlofront.inspect import costs
+from hlofront.inspect import costs, parse
 from hlofront.interpreters import mlir
-from hlotools.cost.kernel_work import work_of_code
+from hlotools.cost.kernel_work import estimated_steps, work_of, work_of_code
 from hlotools.ir import custom_kernels
+from tests.inspect.test_custom_kernels import planted
 
 KERNELS = pathlib.Path(__file__).with_name("texts") / "kernels"
 MATMUL = (KERNELS / "matmul.hlo").read_text()
@@ -225,3 +226,16 @@ def test_fits_says_what_contradicts_a_kernel_and_what_exceeds_vmem():
     found = jax.fits(kernel_call({"scoped_memory_configs": limit}), x, x, target="tpu:v5e:1x1")
     assert found.fits is False
     assert found.notes[0].startswith("VMEM exceeded: ") and "needs 448.0K" in found.notes[0]
+
+
+def test_steps_of_a_grid_whose_size_is_known_at_run_time_follow_from_the_estimate():
+    whole = work_of(parse(MATMUL).entry.root)
+    bounds = "iteration_bounds = array<i64: "
+    text = planted("matmul.hlo", (f"{bounds}4,", f"{bounds}-9223372036854775808,"))
+    assert estimated_steps(parse(text).entry.root) is None
+    estimate = f'"custom_call_config":{{"cost_estimate":{{"flops":{2 * whole.flops}}},'
+    call = parse(text.replace('"custom_call_config":{', estimate)).entry.root
+    # Twice the operations of the grid of 4 x 4 x 4 steps.
+    assert work_of(call) is None and estimated_steps(call) == 2 * 4**3
+    given = parse(MATMUL.replace('"custom_call_config":{', estimate)).entry.root
+    assert estimated_steps(given) is None

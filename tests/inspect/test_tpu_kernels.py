@@ -343,6 +343,19 @@ def test_the_command_line_shows_kernels_and_their_bundles(folder, capsys):
     assert "give --bundles for --kernel" in capsys.readouterr().err
 
 
+def test_a_grid_of_unknown_size_has_the_steps_of_its_estimate(folder, monkeypatch):
+    monkeypatch.setattr("hlotools.dumps.tpu_kernels.estimated_steps", lambda operation: 7)
+    # The trips of a loop that are known stay, and only the first loop is that of the grid.
+    (folder / "2002-copy.3-72-final_bundles.txt").write_text(
+        NESTED.replace("smov.u32 0", "smov.u32 %s1_s1")
+    )
+    report = tpu_kernels(folder)
+    fusion, copy = sorted(report.kernels, key=lambda row: row.name, reverse=True)
+    assert (fusion.trips, fusion.steps_by_estimate) == ((4,), None)
+    assert (copy.trips, copy.steps_by_estimate, copy.cycles) == ((7, None), 7, 1 + 7 * 10)
+    assert " ~7,? " in report.text() and "known only when the kernel runs (~)" in report.text()
+
+
 def test_folders_without_kernels_say_how_libtpu_writes_them(tmp_path):
     with pytest.raises(ValueError, match="--xla_jf_dump_to=FOLDER"):
         tpu_kernels(tmp_path)
@@ -362,6 +375,31 @@ def test_libtpu_dumps_the_kernels_of_a_function(tmp_path):
     assert first.file == __file__ and first.bundles > 10 and 0.1 < max(first.slots.values()) <= 1
     assert first.seconds and first.compiler_cycles
     assert "vmatmul" in "".join(report.code(row.name) for row in report.kernels)
+
+
+def feed_forward(weights, x):
+    hidden = jax.nn.gelu(x @ weights["up"])
+    return ((x + hidden @ weights["down"]) ** 2).mean()
+
+
+@pytest.mark.long
+def test_products_without_loops_take_the_cycles_that_libtpu_estimates(tmp_path):
+    """Loops wait for their transfers, and other fusions for their start, which are not static."""
+    try:
+        assert jax.target("tpu:v5e:1x1").devices
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    sizes = {"up": (512, 2048), "down": (2048, 512)}
+    weights = {name: jax.ShapeDtypeStruct(size, "float32") for name, size in sizes.items()}
+    x = jax.ShapeDtypeStruct((1024, 512), "float32")
+    dumped(jax.value_and_grad(feed_forward), tmp_path, "tpu:v5e:1x1")(weights, x)
+    products = [row for row in tpu_kernels(tmp_path).kernels if row.slots.get("MXU", 0) > 0.5]
+    straight = [row for row in products if not row.trips]
+    looped = [row for row in products if row.trips]
+    assert straight and looped
+    cycles = sum(row.cycles * row.calls for row in straight)
+    assert cycles == pytest.approx(sum(row.compiler_cycles for row in straight), rel=0.1)
+    assert all(0.5 < row.cycles * row.calls / row.compiler_cycles < 1 for row in looped)
 
 
 @pytest.mark.slow
