@@ -221,6 +221,16 @@ FAULTS = (
         test="tests/xla_faults/test_refused_programs.py",
         refused_in="hlofront/lowering/ops/ffi.py",
     ),
+    Fault(
+        name="Triton kernels without configuration",
+        effect="custom calls of Triton kernels, whose configuration lacks a value, end the process",
+        since=(0, 10, 2),
+        until=None,
+        platform="cuda",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        refused_in="hlofront/lowering/ops/ffi.py",
+    ),
 )
 
 

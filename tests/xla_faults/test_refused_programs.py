@@ -15,16 +15,19 @@ from hlofront.bridge import state
 from hlofront.bridge.xla_faults import FAULTS
 from hlofront.lowering.ops import conv, dot_general, shaping
 
-SIZES, PADDING, WINDOWS, CALLS = (
+SIZES, PADDING, WINDOWS, CALLS, TRITON = (
     "sizes before a size of zero",
     "padding beyond the sizes of arrays",
     "windows of padding",
     "custom calls with names of XLA's own",
+    "Triton kernels without configuration",
 )
 
 
 def test_the_faults_are_in_the_table():
-    assert {SIZES, PADDING, WINDOWS, CALLS} == {each.name for each in FAULTS if each.refused_in}
+    assert {SIZES, PADDING, WINDOWS, CALLS, TRITON} == {
+        each.name for each in FAULTS if each.refused_in
+    }
 
 
 @pytest.mark.parametrize(
@@ -80,6 +83,38 @@ def test_names_of_xla_are_refused(name):
     x = jnp.ones(3)
     with pytest.raises(ValueError, match="is a name of XLA's own"):
         jax.jit(jax.ffi.ffi_call(name, jax.ShapeDtypeStruct((3,), jnp.float32))).lower(x)
+
+
+KERNEL = {"name": "k", "ir": ""} | dict.fromkeys(
+    ("grid_x", "grid_y", "grid_z", "num_stages", "num_warps"), np.int32(1)
+)
+
+
+def of_triton(**options):
+    name, types = "__gpu$xla.gpu.triton", jax.ShapeDtypeStruct((3,), jnp.float32)
+    call = jax.ffi.ffi_call(name, types, **options)
+    return lambda **config: jax.jit(lambda x: call(x, **config)).lower(jnp.ones(3))
+
+
+@pytest.mark.parametrize("missing", [*KERNEL, tuple(KERNEL)], ids=str)
+def test_triton_kernels_without_their_configuration_are_refused(missing):
+    config = {key: value for key, value in KERNEL.items() if key not in missing}
+    names = missing if isinstance(missing, str) else ", ".join(missing)
+    with pytest.raises(ValueError, match=f"incomplete: {names} are missing or of other types"):
+        of_triton()(**config)
+
+
+@pytest.mark.parametrize("text", ["", "x", "{}", '{"name": "k"}', "{name = 1 : i32}", "\x00"])
+def test_triton_kernels_with_another_configuration_as_text_are_refused(text):
+    with pytest.raises(ValueError, match="incomplete: name, ir, grid_x"):
+        of_triton(custom_call_api_version=1, legacy_backend_config=text)()
+
+
+def test_triton_kernels_with_their_configuration_are_lowered():
+    of_triton()(**KERNEL)
+    numbers = ", ".join(f"{key} = 1 : i32" for key in KERNEL if "_" in key)
+    text = f'{{name = "k", ir = "", {numbers}}}'
+    of_triton(custom_call_api_version=1, legacy_backend_config=text)()
 
 
 @pytest.mark.parametrize("name", ["Sharding", "SPMDFullToShardShape", "Eigh", "Qr"])

@@ -64,16 +64,28 @@ _OF_ONE_OPERAND = frozenset(
 )
 # Those of one operand that return it.
 _OF_SAME_TYPE = frozenset(("LayoutConstraint",))
+# The target of Triton kernels, and the values of their configuration that XLA's compiler for GPUs
+# reads without a check that they are there.
+_TRITON = "__gpu$xla.gpu.triton"
+_OF_TRITON: Mapping[str, type[ir.Attribute]] = {
+    **dict.fromkeys(("name", "ir"), ir.StringAttr),
+    **dict.fromkeys(("grid_x", "grid_y", "grid_z", "num_stages", "num_warps"), ir.IntegerAttr),
+}
 
 
 def check_target(
-    name: str, operands: Sequence[ir.Type], results: Sequence[ir.Type], is_guarded: bool
+    name: str,
+    operands: Sequence[ir.Type],
+    results: Sequence[ir.Type],
+    config: ir.Attribute,
+    is_guarded: bool,
 ) -> None:
     """Check that XLA does not misinterpret a custom call, which would abort the process.
 
     Args:
       name: the target of the custom call.
       operands, results: the types of its operands and results.
+      config: its attributes, or a string.
       is_guarded: whether programs are guarded against faults of XLA.
 
     Raises:
@@ -81,6 +93,8 @@ def check_target(
     """
     if not is_guarded:
         return
+    if name == _TRITON:
+        _check_triton(config)
     if name in _OF_XLA or name.startswith(_PREFIXES_OF_XLA):
         raise ValueError(
             f"{name!r} is a name of XLA's own, which it does not look up among registered "
@@ -98,6 +112,26 @@ def check_target(
             f"{name!r} is a name of XLA's own for an operation that returns its operand, and it is "
             f"called with {operands[0]} for {types_of_results or 'nothing'}: register the function "
             "under another name"
+        )
+
+
+def _check_triton(config: ir.Attribute) -> None:
+    """Raise ValueError unless the configuration of a Triton kernel is complete."""
+    if isinstance(config, ir.StringAttr):
+        try:
+            # In braces, as MLIR ends the process where it parses an empty text.
+            outer = ir.DictAttr(ir.Attribute.parse(f"{{config = {config.value}\n}}", context))
+            config = outer["config"]
+        except ir.MLIRError:
+            config = _dictionary({})
+    given = {each.name: each.attr for each in config} if isinstance(config, ir.DictAttr) else {}
+    wrong = [key for key, kind in _OF_TRITON.items() if not isinstance(given.get(key), kind)]
+    if wrong:
+        raise ValueError(
+            f"{_TRITON!r} is the name that XLA has for Triton kernels, and it ends the process if "
+            f"their configuration is incomplete: {', '.join(wrong)} are missing or of other types. "
+            f"Pass {', '.join(_OF_TRITON)} as attributes, or register the function under another "
+            "name"
         )
 
 
@@ -152,12 +186,13 @@ def _(
 ) -> list[Value]:
     result_types = [types.aval_type(aval) for aval in build.avals_out]
     operand_types = [x.type for x in operands]
-    check_target(target_name, operand_types, result_types, build.module.cpu_settings.guards)
-    load_kernels_of(target_name)
     if custom_call_api_version >= TYPED_API_VERSION:
         settings = _dictionary(dict(attributes))
     else:
         settings = types.string(legacy_backend_config or "")
+    is_guarded = build.module.cpu_settings.guards
+    check_target(target_name, operand_types, result_types, settings, is_guarded)
+    load_kernels_of(target_name)
     return build.ops(
         "stablehlo.custom_call",
         operands,
@@ -217,8 +252,6 @@ def build_ffi_lowering_function(
     def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> ir.Operation:
         result_types = wanted_types or [types.aval_type(aval) for aval in ctx.avals_out]
         values = flat_values(operands)
-        check_target(call_target_name, [x.type for x in values], result_types, True)
-        load_kernels_of(call_target_name)
 
         def written(
             layouts: Sequence[LayoutOptions] | None, avals: Sequence[AbstractValue]
@@ -241,6 +274,8 @@ def build_ffi_lowering_function(
             settings: ir.Attribute = ir.DictAttr.get({**more, **own}, context)
         else:
             settings = types.string(str(backend_config or ""))
+        check_target(call_target_name, [x.type for x in values], result_types, settings, True)
+        load_kernels_of(call_target_name)
         return Operation.create(
             "stablehlo.custom_call",
             result_types,
