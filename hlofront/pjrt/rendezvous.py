@@ -60,6 +60,18 @@ class Participant:
     def __str__(self) -> str:
         return f"process {self.process_id} (pid {self.pid} on {self.host})"
 
+    def is_valid(self) -> bool:
+        """Return whether it may be a process of a group: anyone can send such a message."""
+        numbers = (self.process_id, self.process_count, self.pid)
+        texts = (self.host, self.hlofront, self.jaxlib)
+        return (
+            all(type(number) is int for number in numbers)
+            and 0 <= self.process_id < self.process_count
+            and all(isinstance(text, str) and text.isprintable() for text in texts)
+            and type(self.seconds) in (int, float)
+            and self.seconds >= 0
+        )
+
 
 class Rendezvous:
     """The rendezvous that process 0 holds, in a thread.
@@ -268,10 +280,10 @@ def _parsed(line: bytes) -> Participant | None:
     if not line.startswith(PROTOCOL):
         return None
     try:
-        fields = json.loads(line.removeprefix(PROTOCOL))
-        return Participant(**fields)
-    except (ValueError, TypeError):
+        participant = Participant(**json.loads(line.removeprefix(PROTOCOL)))
+    except (ValueError, TypeError, RecursionError):
         return None
+    return participant if participant.is_valid() else None
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -100,19 +100,44 @@ def test_a_process_that_ends_and_starts_again_is_counted_once():
     assert is_free(address)
 
 
+def message(**fields):
+    record = dataclasses.asdict(participant(1, 2)) | fields
+    return PROTOCOL + json.dumps(record).encode() + b"\n"
+
+
 @pytest.mark.parametrize(
-    "said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"x" * 100_000, PROTOCOL + b"{]\n"]
+    "said",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"x" * 100_000,
+        PROTOCOL + b"{]\n",
+        PROTOCOL + b"[" * 10_000 + b"\n",
+        PROTOCOL + b"\xff\n",
+        message(process_id=[]),
+        message(process_id=7),
+        message(process_id=-1),
+        message(pid=None),
+        message(seconds="x"),
+        message(seconds=float("nan")),
+        message(seconds=-1),
+        message(host="\x1b]0;owned\x07", jaxlib="0"),
+        message(other=1),
+    ],
+    ids=range(15),
 )
 def test_strangers_do_not_disturb(said):
     address = f"127.0.0.1:{free_port()}"
-    rendezvous = Rendezvous(address, participant(0, 1))
+    rendezvous = Rendezvous(address, participant(0, 2))
     host, port = address.split(":")
     with socket.create_connection((host, int(port))) as stranger:
         try:
             stranger.sendall(said)
         except ConnectionError:
             pass
-        register(address, participant(0, 1))
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            answers = threads.map(lambda n: register(address, participant(n, 2)), (0, 1))
+            assert list(answers) == [None, None]
     rendezvous.join()
     assert is_free(address)
 
