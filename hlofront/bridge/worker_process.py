@@ -8,6 +8,7 @@ replaced if it dies: only the request that killed it raises an error.
 import atexit
 import contextlib
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -179,6 +180,8 @@ class WorkerProcess:
             answer = worker_script.read(self._answers)
         except OSError:
             answer = None
+        except pickle.UnpicklingError as error:
+            raise WorkerEnded(str(error)) from None
         if answer is None:
             code = self._process.wait()
             raise WorkerEnded(self._last_words() or f"it ended with {code}, and said nothing")

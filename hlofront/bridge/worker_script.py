@@ -1,7 +1,8 @@
 """The script of worker processes, which parse and compile; worker_process.py starts it.
 
-Requests and answers are pickled, each preceded by its length. The worker exits at the end of its
-input. This file imports nothing of hlofront: it is run as a script.
+Requests and answers are pickled, each preceded by its length. The worker reads files of strangers,
+so the parent process takes only plain data and a few of jaxlib's classes from its answers. The
+worker exits at the end of its input. This file imports nothing of hlofront: it is run as a script.
 """
 
 import importlib.util
@@ -19,6 +20,8 @@ from typing import IO, Any
 
 LENGTH = struct.Struct("<Q")
 _DIALECTS = ("_stablehlo", "_chlo", "_sdy")
+# The classes in messages, by their package and name.
+_CLASSES = {("jaxlib", "PjRtLayout"), ("jaxlib", "OpSharding"), ("jaxlib", "HloSharding")}
 # (platform, topology name, settings) -> the topology's devices by their numbers.
 _topologies: dict[tuple[str, str, str], dict[int, Any]] = {}
 
@@ -31,6 +34,15 @@ def write(stream: IO[bytes], message: object) -> None:
     stream.flush()
 
 
+class PlainUnpickler(pickle.Unpickler):
+    """Reads plain data, and layouts and shardings of compiled programs: it calls nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module.partition(".")[0], name) not in _CLASSES:
+            raise pickle.UnpicklingError(f"an answer of a worker has {module}.{name}")
+        return super().find_class(module, name)
+
+
 def read(stream: IO[bytes]) -> Any:
     """Return the next message of a stream; None at its end."""
     head = stream.read(LENGTH.size)
@@ -38,7 +50,7 @@ def read(stream: IO[bytes]) -> Any:
         return None
     (length,) = LENGTH.unpack(head)
     data = stream.read(length)
-    return pickle.loads(data) if len(data) == length else None
+    return PlainUnpickler(io.BytesIO(data)).load() if len(data) == length else None
 
 
 def main() -> None:

@@ -4,6 +4,7 @@
 """
 
 import copy
+import io
 import json
 import struct
 import tempfile
@@ -14,7 +15,14 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import bundle, export
-from hlofront.bridge import custom_call_checks, foreign, mlir, module_checks
+from hlofront.bridge import (
+    custom_call_checks,
+    foreign,
+    mlir,
+    module_checks,
+    worker_process,
+    worker_script,
+)
 from hlofront.bridge.custom_call_checks import CustomCall, CustomCallError
 from hlofront.experimental.serialize_executable import deserialize_and_load, serialize
 from hlofront.lax import linalg
@@ -33,6 +41,29 @@ X = np.arange(3, dtype=np.float32)
 def is_another_process(monkeypatch):
     """Forget what this process has serialized, which it reads with trust."""
     monkeypatch.setattr(exported_programs, "_own_modules", type("Nothing", (set,), {"add": id})())
+
+
+class Code:
+    """What a pickle could make another process call."""
+
+    def __reduce__(self):
+        return print, ("code of a stranger",)
+
+
+def test_an_answer_of_the_process_that_reads_a_file_runs_no_code(monkeypatch, capsys):
+    made = io.BytesIO()
+    worker_script.write(made, {"module": Code()})
+    made.seek(0)
+    process = worker_process.WorkerProcess({})
+    try:
+        process.ask({"do": "nothing"}, None)
+        with monkeypatch.context() as patch:
+            patch.setattr(process, "_answers", made)
+            with pytest.raises(worker_process.WorkerEnded, match=r"has builtins\.print"):
+                process.ask({"do": "nothing"}, None)
+    finally:
+        process.end()
+    assert not capsys.readouterr().out
 
 
 def forged(text, inputs=(X,), outputs=(X,)):
