@@ -93,7 +93,9 @@ def _callee(instruction: Instruction) -> Computation | None:
     if instruction.opcode not in _CALLS or not _NAMES.issuperset(instruction.attributes):
         return None
     callees = [computation for called in instruction.called.values() for computation in called]
-    return callees[0] if len(callees) == 1 else None
+    if len(callees) != 1 or len(callees[0].parameters) != len(instruction.operands):
+        return None
+    return callees[0]
 
 
 def _signature(callee: Computation) -> tuple[str, ...]:

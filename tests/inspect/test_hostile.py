@@ -170,6 +170,13 @@ def test_bytes_that_are_no_utf_8_in_the_payload_of_a_kernel():
     assert "base64 is broken" in kernel.problem
 
 
+def test_a_call_with_fewer_operands_than_the_function_has():
+    text = (TEXTS / "named.mlir").read_text(encoding="utf-8")
+    damaged = text.replace("@inner(%0)", "@inner")
+    assert damaged != text
+    refused_or_read(damaged, text)
+
+
 @pytest.mark.parametrize("command", ["show", "diff", "cost", "profile"])
 def test_a_file_name_that_is_too_long_at_the_shell(capsys, command):
     words = [command, "9" * 400, *["layer.hlo"] * (command == "diff")]
