@@ -172,8 +172,10 @@ def test_bytes_that_are_no_utf_8_in_the_payload_of_a_kernel():
 
 def test_a_call_with_fewer_operands_than_the_function_has():
     text = (TEXTS / "named.mlir").read_text(encoding="utf-8")
-    damaged = text.replace("@inner(%0)", "@inner")
-    assert damaged != text
+    damaged = text.replace("@inner(%0)", "@inner").replace(
+        "@inner(%arg0: tensor<", "@inner(%arg0: t"
+    )
+    assert damaged.count("tensor<") < text.count("tensor<")
     refused_or_read(damaged, text)
 
 
