@@ -111,10 +111,11 @@ def test_triton_kernels_with_another_configuration_as_text_are_refused(text):
 
 
 def test_triton_kernels_with_their_configuration_are_lowered():
-    of_triton()(**KERNEL)
+    assert "@__gpu$xla.gpu.triton(" in of_triton()(**KERNEL).as_text()
     numbers = ", ".join(f"{key} = 1 : i32" for key in KERNEL if "_" in key)
     text = f'{{name = "k", ir = "", {numbers}}}'
-    of_triton(custom_call_api_version=1, legacy_backend_config=text)()
+    lowered = of_triton(custom_call_api_version=1, legacy_backend_config=text)()
+    assert "@__gpu$xla.gpu.triton(" in lowered.as_text()
 
 
 @pytest.mark.parametrize("name", ["Sharding", "SPMDFullToShardShape", "Eigh", "Qr"])
