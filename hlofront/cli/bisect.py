@@ -15,6 +15,7 @@ condition on a figure, or the verdict of a command that reads the HLO.
 
 example:
   python -m hlofront bisect model.py:step --at v1..HEAD
+  python -m hlofront bisect model.py:step --at v1..HEAD --target tpu:v5e:2x2
   python -m hlofront bisect model.py:step --jaxlib 0.10.2..0.12.0.1 --when 'flops>1e9'
   python -m hlofront bisect model.py:step --at HEAD~20..HEAD --command '! grep -q custom-call'
 """
@@ -30,6 +31,9 @@ def add_parser(commands: Commands) -> None:
     ranges = bisect.add_mutually_exclusive_group(required=True)
     ranges.add_argument("--jaxlib", metavar="A..B", help="versions, or a list: 0.10.2,0.11.2")
     ranges.add_argument("--at", metavar="A..B", help="git revisions")
+    bisect.add_argument(
+        "--target", metavar="DEVICE", help="compile revisions for it, attached or not"
+    )
     questions = bisect.add_mutually_exclusive_group()
     questions.add_argument(
         "--when",
@@ -59,6 +63,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
             *args,
             jaxlib=options.jaxlib,
             at=options.at,
+            target=options.target,
             when=options.when,
             command=options.shell,
             file=options.target_function,

@@ -16,6 +16,7 @@ example:
   python -m hlofront compare model.py:step --jaxlib 0.8.3 --jaxlib 0.10.2 --jaxlib 0.12.0.1
   python -m hlofront compare model.py:step --target cpu --target tpu:v5e:2x2 --target cuda:h100
   python -m hlofront compare model.py:step --at HEAD~1 --at HEAD
+  python -m hlofront compare model.py:step --at HEAD~1 --at HEAD --target tpu:v5e:2x2
   python -m hlofront compare model.py:step --target cuda:h100 --autotuning a.textproto \\
     --autotuning b.textproto
 """
@@ -30,7 +31,7 @@ def add_parser(commands: Commands) -> None:
     add_args(compare)
     for option, metavar, purpose in (
         ("--jaxlib", "VERSION", "compile with it; 'current' is this one"),
-        ("--target", "DEVICE", "compile for it, attached or not"),
+        ("--target", "DEVICE", "compile for it, attached or not; given once with --at"),
         ("--at", "REVISION", "compile the function as it is at this git revision"),
         ("--autotuning", "FILE", "compile for an NVIDIA GPU with these autotuning results"),
     ):
@@ -41,13 +42,17 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
-    from hlofront.inspect.comparison.compare import compare
+    from hlofront.inspect.comparison.compare import check_targets, compare
 
     if not (options.jaxlib or options.target or options.at or options.autotuning):
         raise UsageError(
             "give at least one --jaxlib VERSION, --target DEVICE, --at REVISION or --autotuning "
             "FILE"
         )
+    try:
+        check_targets(options.jaxlib, options.target, options.at)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     function, args = load_call(options.target_function, options.args)
     comparison = compare(
         function,

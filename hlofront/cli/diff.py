@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront.cli.options import Commands, add_args, add_command, add_outputs, add_repeated
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import finish, say
-from hlofront.inspect.target import UsageError
+from hlofront.inspect.target import UsageError, other_jaxlibs_are_for_cpus
 from hlotools.ir.program_text import STDIN
 from hlotools.profiles.xplane import is_profile
 from hlotools.terminal_colors import Painter
@@ -24,11 +24,12 @@ example:
   python -m hlofront diff before.hlo after.hlo
   python -m hlofront diff model.py:step model.py:faster_step --args "f32[32,64]" --html diff.html
   python -m hlofront diff model.py:step model.py:faster_step --target cuda:h100 --fail-on 'bytes>1%'
-  python -m hlofront diff model.py:step model.py:step --at HEAD~1 --at HEAD
+  python -m hlofront diff model.py:step model.py:step --at HEAD~1 --at HEAD --target tpu:v5e:2x2
   python -m hlofront diff model.py:step model.py:step --jaxlib 0.10.2 --jaxlib 0.12.0.1
   python -m hlofront diff before.xplane.pb after.xplane.pb
 
 --target, --jaxlib and --at hold for both functions if given once, for A and for B if given twice.
+--target once may be combined with --at.
 """
 
 
@@ -127,8 +128,15 @@ def _setting_of(options: argparse.Namespace) -> tuple[str, list[str]]:
     }
     if not settings:
         return "", ["", ""]
+    if settings.keys() == {"--target", "--at"} and len(options.target) == 1:
+        del settings["--target"]
+    if settings.keys() == {"--target", "--jaxlib"}:
+        raise UsageError(other_jaxlibs_are_for_cpus(options.target[0]))
     if len(settings) > 1:
-        raise UsageError(f"{' and '.join(settings)} do not go together: give one of them")
+        raise UsageError(
+            f"{' and '.join(settings)} do not go together: give one of them, or --target once "
+            "and --at"
+        )
     ((setting, values),) = settings.items()
     files = [text for text in (options.before, options.after) if is_program(text)]
     if len(files) == 2:

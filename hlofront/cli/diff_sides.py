@@ -35,7 +35,10 @@ def function_side(text: str, setting: str, name: str, options: argparse.Namespac
         raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
     if setting == "--at":
         path, _, function_name = text.rpartition(":")
-        column = at_revision(pathlib.Path(path), function_name, options.args, name, announce)
+        target = options.target[0] if options.target else None
+        column = at_revision(
+            pathlib.Path(path), function_name, options.args, name, announce, target
+        )
         return _compiled_side(text, column)
     function, args = load_call(text, options.args)
     staged = jitted(function)

@@ -17,6 +17,7 @@ from hlofront.inspect.comparison.columns import (
 )
 from hlofront.inspect.comparison.environments import NoEnvironment
 from hlofront.inspect.jitted import jitted
+from hlofront.inspect.target import other_jaxlibs_are_for_cpus
 from hlotools.matching.difference import Diff, diff_of_sides
 
 Tell = Callable[[str], object]
@@ -105,6 +106,7 @@ def bisect(
     *args: object,
     jaxlib: str | None = None,
     at: str | None = None,
+    target: str | None = None,
     when: str | None = None,
     command: str | None = None,
     file: str | None = None,
@@ -122,6 +124,7 @@ def bisect(
       jaxlib: a range of versions, as in "0.8.3..0.12.0.1", which pip lists, or a list, as in
         "0.10.2,0.11.2". Each compiles in its own environment, which is created once.
       at: a range of git revisions of the function's file, as in "v1..HEAD".
+      target: the device to compile for at these revisions, attached or not.
       when: a condition on one of `FIGURES`, as in "flops>1e9". The first version must not meet
         it.
       command: a shell command that reads the optimized HLO from standard input; an exit status
@@ -139,6 +142,8 @@ def bisect(
         raise ValueError("bisect requires one range: of jaxlib versions, or of git revisions")
     if when is not None and command is not None:
         raise ValueError("bisect takes a condition or a command, not both")
+    if jaxlib is not None and target is not None:
+        raise ValueError(other_jaxlibs_are_for_cpus(target))
     question = _question_of(when, command)
     if jaxlib is not None:
         names = versions_between(jaxlib)
@@ -155,7 +160,7 @@ def bisect(
         names = revisions_between(pathlib.Path(path), str(at))
 
         def compiled(name: str) -> Column:
-            return at_revision(pathlib.Path(path), function_name, specs, name, say)
+            return at_revision(pathlib.Path(path), function_name, specs, name, say, target)
 
     if len(names) < 2:
         raise ValueError(f"bisect requires at least two versions: {jaxlib or at} has {len(names)}")

@@ -70,6 +70,16 @@ def _load(path: pathlib.Path) -> ModuleType:
     return module
 
 
+def other_jaxlibs_are_for_cpus(target: str) -> str:
+    """Return the error that other jaxlibs cannot compile for a target, with what to do instead."""
+    return (
+        f"other versions of jaxlib compile for CPUs only, and {target} has a compiler of its own, "
+        "in another package. Write the program to a file in an environment with each version, "
+        f"`python -m hlofront show FILE:FUNCTION --target {target} --stage hlo > VERSION.hlo`, and "
+        "compare the files with `python -m hlofront diff`"
+    )
+
+
 def load_call(target: str, specs: str | None) -> tuple[Callable[..., object], tuple[object, ...]]:
     """Return the function that `path/to/file.py:name` names, and its arguments.
 

@@ -13,9 +13,9 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options
-from hlofront.cli import main, progress
-from hlofront.inspect import diff, parse, write
-from hlofront.inspect.comparison import compare, environments
+from hlofront.cli import diff_sides, main, progress
+from hlofront.inspect import bisection, diff, parse, write
+from hlofront.inspect.comparison import columns, compare, environments
 from hlofront.pjrt.targets import install_hint
 from hlofront.runtime.compilation import disk_cache
 from hlotools.matching.flags import flags_of
@@ -77,11 +77,11 @@ def test_targets_have_times_by_their_rates():
 
 def test_what_cannot_be_had_is_a_column_with_its_reason(tmp_path):
     with options["hlofront_environments_dir"](str(tmp_path)):
-        found = compare.compare(f, x, jaxlib=["current", "abc"], target=["tpu:v9:1x1"])
+        found = compare.compare(f, x, jaxlib=["current", "abc"])
     assert found.columns[0].error is None
     assert "'abc' is not a version of jaxlib" in found.errors["jaxlib abc"]
-    assert "v9" in found.errors["tpu:v9:1x1"]
     assert not found.equal and "not compiled" in found.text()
+    assert "v9" in compare.compare(f, x, target=["tpu:v9:1x1"]).errors["tpu:v9:1x1"]
 
 
 def test_a_python_that_is_not_there(monkeypatch, tmp_path):
@@ -189,6 +189,46 @@ def test_revisions(repository, capsys, monkeypatch):
     assert len(listed.stdout.splitlines()) == 1, "checkouts are removed"
 
 
+@pytest.mark.skipif(bool(install_hint("tpu")), reason="a compiler for TPUs is needed")
+def test_revisions_for_a_device_that_is_not_attached(repository, capsys):
+    tpu, function = "tpu:v5e:1x1", f"{repository}:step"
+    revisions = "--at", "HEAD~1", "--at", "HEAD", "--target", tpu
+    code, out, _ = run(capsys, "compare", function, *revisions, "--json")
+    found = json.loads(out)["columns"]
+    assert code == 1 and [column["label"] for column in found] == [
+        f"{tpu} at HEAD~1",
+        f"{tpu} at HEAD",
+    ]
+    assert all("{1,0:T(4,128)}" in column["hlo"] for column in found), "tiles of a TPU"
+
+
+def test_diff_and_bisect_pass_a_target_to_the_revisions(repository, capsys, monkeypatch):
+    targets = []
+
+    def at_revision(path, name, specs, revision, tell, target=None):
+        targets.append(target)
+        return columns.here(revision, f, (x,))
+
+    monkeypatch.setattr(diff_sides, "at_revision", at_revision)
+    monkeypatch.setattr(bisection, "at_revision", at_revision)
+    function, options = f"{repository}:step", ("--target", "tpu:v5e:1x1")
+    assert run(capsys, "diff", function, function, "--at", "HEAD", *options)[0] == 0
+    run(capsys, "bisect", function, "--at", "HEAD~1..HEAD", *options)
+    assert targets == ["tpu:v5e:1x1"] * 4
+
+
+@pytest.mark.parametrize(
+    "options, reason",
+    [
+        (["--at", "HEAD", "--target", "cpu", "--target", "tpu:v5e:1x1"], "takes one target"),
+        (["--jaxlib", "current", "--target", "tpu:v5e:1x1"], "--target tpu:v5e:1x1 --stage hlo >"),
+    ],
+)
+def test_targets_that_compare_cannot_combine(repository, capsys, options, reason):
+    code, _, err = run(capsys, "compare", f"{repository}:step", *options)
+    assert code == 2 and reason in err
+
+
 def test_diff_and_cost(repository, capsys, tmp_path):
     target = f"{repository}:step"
     code, out, _ = run(capsys, "diff", target, target)
@@ -238,7 +278,8 @@ def test_what_diff_cannot_compile_is_an_error(repository, capsys, tmp_path):
     for arguments, reason in (
         (("--at", "nothing"), "has no 'nothing'"),
         (("--at", "HEAD", "--jaxlib", "current"), "do not go together"),
-        (("--at", "HEAD", "--target", "cpu"), "do not go together"),
+        (("--at", "HEAD", "--target", "cpu", "--target", "cpu"), "do not go together"),
+        (("--jaxlib", "current", "--target", "tpu:v5e:1x1"), "--target tpu:v5e:1x1 --stage hlo >"),
         (("--at", "HEAD", "--at", "HEAD", "--at", "HEAD"), "is given 3 times"),
         (("--at", "HEAD", "--stage", "jaxpr"), "compares optimized HLO"),
     ):

@@ -320,17 +320,23 @@ def _git(folder: pathlib.Path, *arguments: str) -> str:
 
 
 def at_revision(
-    path: pathlib.Path, name: str, specs: str | None, revision: str, tell: Tell = lambda text: None
+    path: pathlib.Path,
+    name: str,
+    specs: str | None,
+    revision: str,
+    tell: Tell = lambda text: None,
+    target: str | None = None,
 ) -> Column:
     """Return the column of the function `path:name` at a git revision, by the current hlofront.
 
-    A subprocess compiles the function, as the modules of both revisions have the same names.
+    A subprocess compiles the function, as the modules of both revisions have the same names: for
+    this process's device, or for a target.
     """
-    label = f"at {revision}"
-    tell(f"compiling {path.name}:{name} {label}")
+    label = f"{target} at {revision}" if target else f"at {revision}"
+    tell(f"compiling {path.name}:{name} {'for ' if target else ''}{label}")
     try:
         with checkout(path, revision) as file:
-            return _by_worker(label, f"{file}:{name}", specs)
+            return _by_worker(label, f"{file}:{name}", specs, target)
     except NoEnvironment as error:
         return failed(label, error)
 

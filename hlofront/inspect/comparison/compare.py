@@ -16,6 +16,7 @@ from hlofront.inspect.comparison.columns import (
     with_autotuning,
 )
 from hlofront.inspect.jitted import jitted
+from hlofront.inspect.target import other_jaxlibs_are_for_cpus
 from hlotools.cost.costs import costs, time_text
 from hlotools.html.diff_page import page
 from hlotools.matching.difference import Diff, diff_of_sides
@@ -218,6 +219,18 @@ def _indented(text: str) -> str:
     return "\n".join(f"  {line}" if line else line for line in text.splitlines())
 
 
+def check_targets(jaxlib: Sequence[str], target: Sequence[str], at: Sequence[str]) -> None:
+    """Raise a ValueError if targets cannot be compared together with jaxlibs or revisions."""
+    if at and len(target) > 1:
+        raise ValueError(
+            f"compare takes one target together with git revisions, got {', '.join(target)}: "
+            "compare the revisions once for each of them"
+        )
+    for name in target if jaxlib else ():
+        if not name.startswith("cpu"):
+            raise ValueError(other_jaxlibs_are_for_cpus(name))
+
+
 def compare(
     function: Callable[..., object],
     *args: object,
@@ -240,7 +253,8 @@ def compare(
       function: a function of arrays, jitted or not.
       args: arrays, or anything with a shape and dtype.
       jaxlib: versions, as in "0.8.3"; "current" is this process's.
-      target: devices, attached or not, as `hlofront.target` takes them: "cpu", "tpu:v5e:2x2".
+      target: devices, attached or not, as `hlofront.target` takes them: "cpu", "tpu:v5e:2x2". With
+        `at` it is one device, for which the function is compiled at each revision.
       at: git revisions of the file that the function is in.
       autotuning: files of autotuning results for NVIDIA GPUs, with each of which the function is
         compiled for each target, by default for this process's GPU.
@@ -254,7 +268,8 @@ def compare(
         function is compiled again.
 
     Raises:
-      ValueError: if there is nothing to compare, `file` is missing, or the program has callbacks.
+      ValueError: if there is nothing to compare, `file` is missing, the program has callbacks, or
+        `target` does not go with the other arguments.
     """
     jaxlib, target, at, autotuning = list(jaxlib), list(target), list(at), list(autotuning)
     if not (jaxlib or target or at or autotuning):
@@ -263,9 +278,12 @@ def compare(
         raise ValueError(
             "compare at git revisions, or with autotuning results, requires file='FILE:FUNCTION'"
         )
+    check_targets(jaxlib, target, at)
+    at_target = target[0] if at and target else None
     columns: list[Column] = []
     tuned = [(name, results) for name in target or [None] for results in autotuning]
-    most = len(jaxlib) + (len(tuned) or len(target)) + len(at)
+    alone = target if not tuned and at_target is None else []
+    most = len(jaxlib) + len(tuned) + len(alone) + len(at)
 
     def say(text: str) -> None:
         tell(f"{text} ({len(columns) + 1} of {most})" if most > 1 else text)
@@ -276,11 +294,11 @@ def compare(
             columns.append(under_jaxlib(artifact, version, run=run, tell=say))
     for target_name, results in tuned:
         columns.append(with_autotuning(str(file), specs, target_name, results, say))
-    for target_name in target if not tuned else ():
+    for target_name in alone:
         columns.append(here(target_name, function, args, target_name, say, kernels))
     path, _, name = str(file).rpartition(":")
     for revision in at:
-        columns.append(at_revision(pathlib.Path(path), name, specs, revision, say))
+        columns.append(at_revision(pathlib.Path(path), name, specs, revision, say, at_target))
     if len(columns) == 1:
-        columns.insert(0, here("here", function, args, tell=tell))
+        columns.insert(0, here("here", function, args, at_target, tell))
     return Comparison(getattr(function, "__name__", "function"), columns)
