@@ -6,7 +6,7 @@ from typing import TextIO
 from hlofront import bundle
 from hlofront.cli.options import Commands, add_args, add_command, add_repeated
 from hlofront.cli.progress import announce, finish, say
-from hlofront.inspect.jitted import jitted
+from hlofront.inspect.jitted import LibraryJit, jitted
 from hlofront.inspect.target import UsageError, arguments_for, load_function
 
 _HELP = """\
@@ -63,6 +63,13 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     if options.output is None:
         raise UsageError("give the file to write: -o step.hlob")
     function, module = load_function(options.what)
+    staged = jitted(function)
+    if isinstance(staged, LibraryJit):
+        raise UsageError(
+            f"{options.what} is jitted by {type(function).__module__.partition('.')[0]}, and takes "
+            "its modules, which a bundle does not have. Give a function of arrays: jit one that "
+            "takes the module's arrays, and puts the module together again"
+        )
     calls = [
         bundle.arguments(*arguments_for(function, module, options.what, specs))
         for specs in options.args or (None,)
@@ -70,7 +77,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     announce(f"compiling {options.what}")
     bundle.save(
         options.output,
-        jitted(function),
+        staged,
         *calls,
         targets=options.target,
         vjp_order=options.vjp_order,

@@ -10,7 +10,7 @@ from hlofront.base import source
 from hlofront.base.tree import PyTree, tree_leaves, tree_map
 from hlofront.bridge import profiler as bridge
 from hlofront.inspect.cost import description_for, description_of
-from hlofront.inspect.jitted import jitted
+from hlofront.inspect.jitted import LibraryJit, jitted
 from hlofront.numpy import array, complexfloating, floating, issubdtype
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.targets import Description, Target
@@ -81,7 +81,8 @@ def profile(
         described = description_of(target)
         if described is not None:
             described = description_for(compiled, described)
-        measured = compiled if options else staged
+        # The stages of a library's function take other arguments than the function.
+        measured = compiled if options and not isinstance(staged, LibraryJit) else staged
         name = source.callable_name(function)
         is_donated = any(info.donated for info in tree_leaves(lowered.args_info))
 

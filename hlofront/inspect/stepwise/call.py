@@ -11,8 +11,9 @@ from hlofront.base.config import debug_infs, debug_nans
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
-from hlofront.inspect.jitted import jitted
-from hlofront.runtime.dispatch.stages import Traced
+from hlofront.inspect.jitted import LibraryJit, jitted
+from hlofront.runtime.dispatch.jit_function import jit
+from hlofront.runtime.dispatch.stages import Traced, Wrapped
 
 Report = TypeVar("Report")
 
@@ -37,7 +38,11 @@ def search_on_values(
                 f"{name} runs a function on values, and was called while a function is traced: "
                 f"call it outside of jit, grad and vmap, as in {name}(grad(f))(x)"
             )
-        traced = jitted(fun).trace(*args, **kwargs)
+        staged = jitted(fun)
+        if isinstance(staged, LibraryJit):
+            # The library traces other arguments than those whose values are searched.
+            staged, args, kwargs = _of_arrays(fun, args, kwargs)
+        traced = staged.trace(*args, **kwargs)
         dynamic = tree.tree_leaves(traced._jitted.plan.dynamic(args, kwargs))
         with debug_nans(False), debug_infs(False), interpreting_with(engine()):
             with np.errstate(all="ignore"):
@@ -46,6 +51,31 @@ def search_on_values(
                 return search(traced, arrays)
 
     return named_as(find, fun)
+
+
+def _of_arrays(
+    fun: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[Wrapped, tuple[object, ...], dict[str, object]]:
+    """Return a function of a library's modules as one of their arrays, and its arguments.
+
+    Other leaves of the arguments, such as a module's activation function, are None there. So are
+    other leaves of the results.
+    """
+
+    leaves, structure = tree.tree_flatten((args, kwargs))
+
+    def is_array(leaf: object) -> bool:
+        return isinstance(leaf, (Array, np.ndarray, np.generic, int, float, complex))
+
+    def on_arrays(*arrays: object, **named: object) -> object:
+        traced = iter(tree.tree_leaves((arrays, named)))
+        whole = [next(traced) if is_array(leaf) else leaf for leaf in leaves]
+        whole_args, whole_kwargs = structure.unflatten(whole)
+        results = fun(*whole_args, **whole_kwargs)
+        return tree.tree_map(lambda x: x if isinstance(x, Tracer) or is_array(x) else None, results)
+
+    arrays, named = tree.tree_map(lambda x: x if is_array(x) else None, (args, kwargs))
+    return jit(named_as(on_arrays, fun)), arrays, named
 
 
 def names_of(program: ClosedJaxpr) -> tuple[list[str], list[str]]:
