@@ -4,9 +4,10 @@ import argparse
 import json
 from typing import TextIO
 
+from hlofront.cli.loading import load_call
 from hlofront.cli.options import Commands, add_args, add_command
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 
 _BISECT_HELP = """\
 Finds the first version of jaxlib, or the first git revision, at which the compiled program of a

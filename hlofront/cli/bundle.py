@@ -4,10 +4,11 @@ import argparse
 from typing import TextIO
 
 from hlofront import bundle
+from hlofront.cli.loading import load_function
 from hlofront.cli.options import Commands, add_args, add_command, add_repeated
 from hlofront.cli.progress import announce, finish, say
 from hlofront.inspect.jitted import LibraryJit, jitted
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, arguments_for
 
 _HELP = """\
 Writes a function's programs to one file: traced, lowered to StableHLO, and compiled for each

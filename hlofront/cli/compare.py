@@ -4,9 +4,10 @@ import argparse
 from typing import TextIO
 
 from hlofront.cli.diff import print_difference, status_of
+from hlofront.cli.loading import load_call
 from hlofront.cli.options import Commands, add_args, add_command, add_outputs, add_repeated
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 
 _COMPARE_HELP = """\
 Compiles one function with several versions of jaxlib, for several devices (attached or not), or
@@ -31,7 +32,7 @@ def add_parser(commands: Commands) -> None:
     add_args(compare)
     for option, metavar, purpose in (
         ("--jaxlib", "VERSION", "compile with it; 'current' is this one"),
-        ("--target", "DEVICE", "compile for it, attached or not; given once with --at"),
+        ("--target", "DEVICE", "compile for it, attached or not; once with --at"),
         ("--at", "REVISION", "compile the function as it is at this git revision"),
         ("--autotuning", "FILE", "compile for an NVIDIA GPU with these autotuning results"),
     ):

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
+from hlofront.cli.loading import load_call
 from hlofront.cli.options import Commands, add_args, add_color, add_command
 from hlofront.cli.program_files import (
     is_program,
@@ -13,7 +14,7 @@ from hlofront.cli.program_files import (
 )
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.jitted import jitted
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target as find_target
 from hlotools.ir.program_text import TITLES
 from hlotools.terminal_colors import Painter

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import pathlib
 
+from hlofront.cli.loading import load_call
 from hlofront.cli.progress import announce
 from hlofront.inspect.comparison.columns import (
     Artifact,
@@ -14,7 +15,7 @@ from hlofront.inspect.comparison.columns import (
 )
 from hlofront.inspect.difference import side_of_traced
 from hlofront.inspect.jitted import jitted
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target as find_target
 from hlotools.matching.difference import Side
 

@@ -9,10 +9,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
+from hlofront.cli.loading import load_call
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.dumps import dump_tpu_kernels, dumped, gpu_kernels, tpu_kernels
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module

@@ -5,9 +5,10 @@ import dataclasses
 import json
 from typing import TextIO
 
+from hlofront.cli.loading import load_call
 from hlofront.cli.options import Commands, add_args, add_command
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 
 _HELP = """\
 Runs a function as a whole and operation by operation, and says whether XLA compiles it wrongly: by

@@ -32,6 +32,7 @@ from hlofront.cli import (
 )
 from hlofront.cli.options import CommandParser
 from hlofront.inspect.target import UsageError
+from hlofront.jax_names.import_hook import open_names
 from hlotools.ir.hlo import HloSyntaxError
 from hlotools.terminal_text import visible
 
@@ -40,6 +41,9 @@ Shows, compares and measures the programs that XLA makes of Python functions.
 
   python -m hlofront show model.py:step       # jaxpr, StableHLO, optimized HLO, cost, memory
   python -m hlofront COMMAND --help           # explains a command, with examples
+
+Commands import the file, and give it hlofront where it imports jax. Put what trains or prints below
+`if __name__ == "__main__":`.
 """
 
 
@@ -94,6 +98,10 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     if options.command is None:
         top.print_help(out)
         return 0
+    if argv is None and options.command != "doctor":
+        # The user's files, and libraries that they import, may import jax, and get hlofront.
+        # `doctor` looks for an installed jax.
+        open_names()
     try:
         try:
             return options.run(options, out)

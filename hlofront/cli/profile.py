@@ -3,10 +3,11 @@
 import argparse
 from typing import TextIO
 
+from hlofront.cli.loading import load_call
 from hlofront.cli.options import Commands, add_args, add_color, add_command
 from hlofront.cli.program_files import is_program, naming_errors, read_program, write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 from hlotools.profiles.profile import Profile, profile
 from hlotools.profiles.xplane import ProfileError
 from hlotools.terminal_colors import Painter

@@ -17,11 +17,15 @@ def say(text: str) -> None:
     print(f"hlofront: {text}", file=sys.stderr, flush=True)
 
 
-def announce(text: str) -> None:
+def announce(text: str, patience: float = 1.0) -> None:
     """Print on stderr what is being done, if it takes long, until the next call or `finish`.
 
     On a terminal the line counts the seconds, and is erased at the end. Nothing is printed if the
     option `hlofront_progress` is off.
+
+    Args:
+      text: what is being done.
+      patience: how many times as long as `PATIENCE` it may take before the line is printed.
     """
     global _timer, _line
     finish()
@@ -30,10 +34,10 @@ def announce(text: str) -> None:
     if PATIENCE <= 0:
         say(text)
     elif is_shown():
-        _line = ProgressLine(lambda: text, PATIENCE)
+        _line = ProgressLine(lambda: text, patience * PATIENCE)
         _line.__enter__()
     else:
-        _timer = threading.Timer(PATIENCE, say, (text,))
+        _timer = threading.Timer(patience * PATIENCE, say, (text,))
         _timer.daemon = True
         _timer.start()
 

@@ -13,6 +13,7 @@ from hlofront.cli.dumps import (
     show_folder,
     wants_dumps,
 )
+from hlofront.cli.loading import load_call
 from hlofront.cli.options import Commands, add_args, add_color, add_command, add_repeated
 from hlofront.cli.program_files import (
     PAGES,
@@ -25,7 +26,7 @@ from hlofront.cli.program_files import (
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.stages import SHOWN, STAGES, TITLE_OF_KERNELS, sections
 from hlofront.inspect.program_page import page
-from hlofront.inspect.target import UsageError, load_call
+from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target
 from hlotools.cost.collectives import collectives
 from hlotools.cost.memory_use import memory_use

@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from hlofront.cli.loading import load_function
 from hlofront.cli.options import Commands, add_args, add_color, add_command, add_repeated
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, arguments_for
 from hlofront.inspect.tuning import Tuning, tune
 from hlotools.terminal_colors import Painter
 

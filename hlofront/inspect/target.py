@@ -80,16 +80,6 @@ def other_jaxlibs_are_for_cpus(target: str) -> str:
     )
 
 
-def load_call(target: str, specs: str | None) -> tuple[Callable[..., object], tuple[object, ...]]:
-    """Return the function that `path/to/file.py:name` names, and its arguments.
-
-    Raises:
-      UsageError: as `load_function` and `arguments_for` do.
-    """
-    function, module = load_function(target)
-    return function, arguments_for(function, module, target, specs)
-
-
 def arguments_for(
     function: Callable[..., object], module: ModuleType, target: str, specs: str | None
 ) -> tuple[object, ...]:

@@ -1,6 +1,7 @@
 """JAX's names in processes of their own: how they are opened, what that costs, what is refused."""
 
 import ast
+import json
 import os
 import pathlib
 import re
@@ -118,3 +119,26 @@ print(*sorted({*sys.modules} - before))
     imported = {name.rpartition(".")[0] for name in output.split()}
     # `importlib.util` is not among them where an editable installation has imported it.
     assert imported - {"importlib"} == {"hlofront", "hlofront.jax_names"}
+
+
+STEP = """
+import jax
+
+@jax.jit
+def step(x):
+    return jax.numpy.tanh(x)
+
+example_args = (jax.ShapeDtypeStruct((4,), "float32"),)
+"""
+
+
+def test_commands_load_files_that_import_jax(tmp_path):
+    (tmp_path / "model.py").write_text(STEP)
+    step = f"{tmp_path / 'model.py'}:step"
+    status, output, errors = python("-m", "hlofront", "show", step, "--stage", "jaxpr")
+    assert status == 0 and "tanh" in output, errors
+    # `compare --at` and `bisect --at` load revisions of the file in processes of their own.
+    answer = tmp_path / "answer.json"
+    worker = "hlofront.inspect.comparison.column_worker"
+    status, _, errors = python("-m", worker, answer, "label", step, "")
+    assert status == 0 and "tanh" in json.loads(answer.read_text())["hlo"], errors

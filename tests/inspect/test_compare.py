@@ -363,6 +363,7 @@ def test_what_is_going_on_is_said_when_it_takes_long(repository, capsys, monkeyp
     monkeypatch.setattr(progress, "PATIENCE", 0)
     code, _, err = run(capsys, "cost", target)
     assert code == 0 and f"hlofront: compiling {target}\n" in err
+    assert f'importing {repository}: what trains belongs below `if __name__ == "__main__":`' in err
 
 
 def test_the_schedule_at_the_shell(capsys, tmp_path):

@@ -39,7 +39,7 @@ _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"(?:#|<!--) ([\w./-]+\.\w+)(?: -->)?\n")
 _NEEDS = re.compile(r"# needs: (.*)\n")
 # What a command says on stderr while it works, if that takes more than a second.
-_PROGRESS = re.compile(r"^ *hlofront: (?:compiling|running|making) .*\n?", re.MULTILINE)
+_PROGRESS = re.compile(r"^ *hlofront: (?:compiling|importing|running|making) .*\n?", re.MULTILINE)
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Mismatch)\b")
 _PARTS = re.compile(
     r"""(?P<any>\.\.\.)
