@@ -44,6 +44,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_copy_source = True
+html_search_scorer = str(DOCS / "search_scorer.js")
 html_show_sphinx = False
 html_extra_path = ["_generated/extra"]
 html_theme_options = {

@@ -202,3 +202,18 @@ def results_of(browser, site, query):
 def test_the_search_finds(browser, site, query, title):
     found = results_of(browser, site, query)
     assert any(title in each for each in found[:10]), json.dumps(found[:10])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Why does it recompile at every call",
+        "How do I assign x[0] = 1",
+        "Where does the first NaN come from",
+        "Which device does my code run on, and how do I place data",
+        "How do I debug step by step",
+    ],
+)
+def test_a_question_in_whole_finds_its_answer_before_the_changelog(browser, site, question):
+    found = results_of(browser, site, question)
+    assert "Forty questions" in found[:4] and "Changes" not in found[:1], json.dumps(found[:10])
