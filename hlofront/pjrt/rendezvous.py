@@ -67,7 +67,7 @@ class Participant:
         return (
             all(type(number) is int for number in numbers)
             and 0 <= self.process_id < self.process_count
-            and all(isinstance(text, str) and text.isprintable() for text in texts)
+            and all(type(text) is str and text.isprintable() for text in texts)
             and type(self.seconds) in (int, float)
             and self.seconds >= 0
         )
