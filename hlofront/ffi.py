@@ -9,7 +9,7 @@ from hlofront.bridge.ffi import (
 from hlofront.bridge.ffi import register_ffi_type as register_ffi_type
 from hlofront.bridge.ffi import register_ffi_type_id as register_ffi_type_id
 from hlofront.core.aval import token_aval as abstract_token
-from hlofront.higher_order import callback_batching as _callback_batching
+from hlofront.higher_order.calls import callback_batching as _callback_batching
 from hlofront.lowering.ops.ffi import build_ffi_lowering_function as build_ffi_lowering_function
 from hlofront.lowering.ops.ffi import ffi_lowering as ffi_lowering
 from hlofront.primitives.calls.ffi import ffi_call as ffi_call

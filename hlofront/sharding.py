@@ -14,8 +14,8 @@ from hlofront.core.sharding.mesh_context import set_mesh as set_mesh
 from hlofront.core.sharding.mesh_context import use_abstract_mesh as use_abstract_mesh
 from hlofront.core.sharding.partition import PartitionSpec as PartitionSpec
 from hlofront.core.sharding.partition import UnreducedKind as UnreducedKind
-from hlofront.higher_order.axis_types import auto_axes as auto_axes
-from hlofront.higher_order.axis_types import explicit_axes as explicit_axes
+from hlofront.higher_order.shard_map.axis_types import auto_axes as auto_axes
+from hlofront.higher_order.shard_map.axis_types import explicit_axes as explicit_axes
 from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.shardings import make_single_device_sharding as make_single_device_sharding
 from hlofront.primitives.sharding.resharding import reshard as reshard

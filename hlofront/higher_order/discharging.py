@@ -7,12 +7,12 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Value
 from hlofront.core.programs.evaluate import jaxpr_as_fun
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.jit_call import jit_p
-from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.calls.jit_call import jit_p
+from hlofront.higher_order.control_flow.cond import cond_p
+from hlofront.higher_order.control_flow.scan import scan_p
+from hlofront.higher_order.control_flow.while_loop import while_p
 from hlofront.higher_order.selecting import Flags, any_of, three_parts, where, where_not
-from hlofront.higher_order.shard_map import ShardMapParams, shard_map_p
-from hlofront.higher_order.while_loop import while_p
+from hlofront.higher_order.shard_map.shard_map import ShardMapParams, shard_map_p
 from hlofront.primitives.references.rules import Discharged
 from hlofront.transforms.discharge import discharge_program
 from hlofront.transforms.stage import stage

@@ -4,7 +4,7 @@ from functools import partial
 
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.linear_solve import custom_linear_solve
+from hlofront.higher_order.custom_rules.linear_solve import custom_linear_solve
 from hlofront.primitives.arrays.creation import index_like
 from hlofront.primitives.arrays.sorting import sort_key_val
 from hlofront.primitives.elementwise.converting import stop_gradient

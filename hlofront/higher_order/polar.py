@@ -9,7 +9,7 @@ from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.while_loop import while_loop
+from hlofront.higher_order.control_flow.while_loop import while_loop
 from hlofront.primitives.arrays.creation import full_like, index_like
 from hlofront.primitives.arrays.reducing import reduce_max, reduce_sum
 from hlofront.primitives.arrays.slicing import concatenate, slice_in_dim

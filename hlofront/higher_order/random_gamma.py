@@ -14,8 +14,8 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
 from hlofront.core.symbolic_zeros import BatchAxes
 from hlofront.core.trace import process
-from hlofront.higher_order.mapping import map
-from hlofront.higher_order.while_loop import while_loop
+from hlofront.higher_order.control_flow.mapping import map
+from hlofront.higher_order.control_flow.while_loop import while_loop
 from hlofront.primitives.arrays.creation import full, full_like
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, squeeze
 from hlofront.primitives.arrays.slicing import slice_in_dim

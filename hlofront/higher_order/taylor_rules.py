@@ -14,16 +14,16 @@ from hlofront.core.jaxpr import ClosedJaxpr, ParamDict, Value
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.symbolic_zeros import Series, ZeroSeries
-from hlofront.higher_order.checkpoint import remat_rules
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.cond_rules import with_same_outputs
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
-from hlofront.higher_order.jit_call import CallRules, call_rules, jit_rules
-from hlofront.higher_order.scan import scan_p
-from hlofront.higher_order.scan_rules import ScanStep
-from hlofront.higher_order.scan_splitting import StepCache, operand_parts
+from hlofront.higher_order.calls.jit_call import CallRules, call_rules, jit_rules
+from hlofront.higher_order.checkpoint.checkpoint import remat_rules
+from hlofront.higher_order.control_flow.cond import cond_p
+from hlofront.higher_order.control_flow.cond_rules import with_same_outputs
+from hlofront.higher_order.control_flow.scan import scan_p
+from hlofront.higher_order.control_flow.scan_rules import ScanStep
+from hlofront.higher_order.control_flow.scan_splitting import StepCache, operand_parts
+from hlofront.higher_order.control_flow.while_loop import while_p
+from hlofront.higher_order.custom_rules.custom_vjp_call import custom_vjp_call_p
 from hlofront.higher_order.selecting import Flags, three_parts
-from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives.rules.taylor import order_of
 from hlofront.transforms.stage import stage
 from hlofront.transforms.taylor import (

@@ -15,7 +15,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.sharding.mesh import Mesh, entered_mesh
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.trace import Tracer
-from hlofront.higher_order.call_primitive import call_p
+from hlofront.higher_order.calls.call_primitive import call_p
 from hlofront.lowering.extension.modules import MeshAxisName
 from hlofront.runtime.array.assembling import make_array_from_single_device_arrays
 

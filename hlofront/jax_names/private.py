@@ -32,11 +32,11 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     },
     # flax.nnx
     "jax._src.checkify": {
-        "Error": ("hlofront.higher_order.checking", "Error"),
-        "JaxException": ("hlofront.higher_order.checkify_errors", "JaxException"),
+        "Error": ("hlofront.higher_order.checkify.checking", "Error"),
+        "JaxException": ("hlofront.higher_order.checkify.checkify_errors", "JaxException"),
         "Out": (_PARTS, "Out"),
-        "checkify": ("hlofront.higher_order.checkify", "checkify"),
-        "user_checks": ("hlofront.higher_order.checkify_errors", "user_checks"),
+        "checkify": ("hlofront.higher_order.checkify.checkify", "checkify"),
+        "user_checks": ("hlofront.higher_order.checkify.checkify_errors", "user_checks"),
     },
     # chex, which replaces it to refuse compilation
     "jax._src.compiler": {
@@ -52,7 +52,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.core": {
         **at("hlofront.extend.core", "ClosedJaxpr Jaxpr JaxprEqn Literal Var"),
         "JaxprEqnContext": ("hlofront.core.jaxpr", "EquationContext"),
-        "closed_call_p": ("hlofront.higher_order.jit_call", "closed_call_p"),
+        "closed_call_p": ("hlofront.higher_order.calls.jit_call", "closed_call_p"),
         "is_constant_dim": ("hlofront.jax_names.deprecated_parts", "is_constant_dim"),
         "AbstractValue": ("hlofront.core.aval", "AbstractValue"),
         "Primitive": ("hlofront.core.primitive", "Primitive"),
@@ -153,8 +153,8 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.partition_spec": at("hlofront.sharding", "PartitionSpec"),
     # quax, pennylane; tests of jax's own programs
     "jax._src.pjit": {
-        **at("hlofront.higher_order.axis_types", "auto_axes explicit_axes"),
-        "jit_p": ("hlofront.higher_order.jit_call", "jit_p"),
+        **at("hlofront.higher_order.shard_map.axis_types", "auto_axes explicit_axes"),
+        "jit_p": ("hlofront.higher_order.calls.jit_call", "jit_p"),
     },
     # tests of tinygp
     "jax._src.public_test_util": {"check_close": (_PARTS, "check_close")},

@@ -106,18 +106,18 @@ __getattr__, __dir__ = _exports(
             "after_all after_all_p create_token create_token_p dce_sink dce_sink_p "
             "optimization_barrier optimization_barrier_p"
         ),
-        "hlofront.higher_order.cond": "cond cond_p switch",
-        "hlofront.higher_order.platform": "composite platform_dependent",
-        "hlofront.higher_order.scan": "scan scan_p",
-        "hlofront.higher_order.scatter_apply": "scatter_apply",
-        "hlofront.higher_order.while_loop": "fori_loop while_loop while_p",
+        "hlofront.higher_order.control_flow.cond": "cond cond_p switch",
+        "hlofront.higher_order.control_flow.platform": "composite platform_dependent",
+        "hlofront.higher_order.control_flow.scan": "scan scan_p",
+        "hlofront.higher_order.control_flow.scatter_apply": "scatter_apply",
+        "hlofront.higher_order.control_flow.while_loop": "fori_loop while_loop while_p",
     },
     later={
-        "hlofront.higher_order.linear_solve": (
+        "hlofront.higher_order.custom_rules.linear_solve": (
             "custom_linear_solve custom_linear_solve_p custom_root linear_solve_p"
         ),
-        "hlofront.higher_order.mapping": "map",
-        "hlofront.higher_order.reduce": (
+        "hlofront.higher_order.control_flow.mapping": "map",
+        "hlofront.higher_order.control_flow.reduce": (
             "reduce reduce_p reduce_window reduce_window_p select_and_scatter_p"
         ),
         "hlofront.primitives.collectives.ragged_exchanges": "ragged_all_to_all ragged_all_to_all_p",

@@ -35,7 +35,7 @@ from hlofront.core.rules import LoweringRule
 from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.core.sizes.equations import Solution
 from hlofront.core.sizes.symbolic import has_symbolic_size
-from hlofront.higher_order.custom_vjp_call import custom_lin_p
+from hlofront.higher_order.custom_rules.custom_vjp_call import custom_lin_p
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder, Constant, hoisted_arguments, large_constants
 from hlofront.lowering.core.fences import Fence

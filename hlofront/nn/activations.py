@@ -17,7 +17,7 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import as_size, canonical_axis
 from hlofront.core.trace import Tracer
-from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.support.annotations import OutSharding
 from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives.arrays import creation

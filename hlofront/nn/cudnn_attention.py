@@ -21,10 +21,14 @@ from hlofront.base.typing import Array, Shape
 from hlofront.bridge.client import Device, NamedSharding
 from hlofront.core.aval import typeof
 from hlofront.core.sharding.partition import PartitionSpec
-from hlofront.higher_order.custom_partitioning import custom_partitioning
-from hlofront.higher_order.custom_vjp import custom_vjp
-from hlofront.higher_order.custom_vmap import custom_vmap
-from hlofront.higher_order.sharding_rule import ArrayMapping, CompoundFactor, SdyShardingRule
+from hlofront.higher_order.custom_rules.custom_vjp import custom_vjp
+from hlofront.higher_order.custom_rules.custom_vmap import custom_vmap
+from hlofront.higher_order.shard_map.custom_partitioning import custom_partitioning
+from hlofront.higher_order.shard_map.sharding_rule import (
+    ArrayMapping,
+    CompoundFactor,
+    SdyShardingRule,
+)
 from hlofront.pjrt import clients
 from hlofront.primitives.calls.ffi import ffi_call
 from hlofront.primitives.collectives.collectives import psum

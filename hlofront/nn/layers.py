@@ -17,7 +17,7 @@ import hlofront.numpy as jnp
 import hlofront.random as random
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, Shape
-from hlofront.higher_order.reduce import reduce_window
+from hlofront.higher_order.control_flow.reduce import reduce_window
 from hlofront.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
 from hlofront.nn.initializers import glorot_normal, normal, ones, zeros
 from hlofront.nn.normalizing import log_softmax, softmax, standardize

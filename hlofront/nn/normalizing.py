@@ -12,7 +12,7 @@ from hlofront.base.config import softmax_custom_jvp
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.numpy.statistics.moments import count_over
 from hlofront.numpy.statistics.reductions import reduced_axes, split_names
 from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact

@@ -11,7 +11,7 @@ from functools import partial
 import hlofront.numpy as jnp
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
-from hlofront.higher_order.library_loops import scan
+from hlofront.higher_order.control_flow.library_loops import scan
 from hlofront.nn.activations import sigmoid
 from hlofront.primitives.linalg.dot_general import PrecisionLike
 from hlofront.random.continuous import uniform

@@ -15,7 +15,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.elements import float32, uint8, uint32
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_vjp import custom_vjp
+from hlofront.higher_order.custom_rules.custom_vjp import custom_vjp
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.primitives.calls.barriers import optimization_barrier
 from hlofront.primitives.elementwise import elementwise

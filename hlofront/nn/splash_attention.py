@@ -19,7 +19,7 @@ from hlofront.base.tree_nodes import register_pytree_node_class
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.sharding.partition import PartitionSpec
-from hlofront.higher_order.checkpoint_policies import checkpoint_name
+from hlofront.higher_order.checkpoint.checkpoint_policies import checkpoint_name
 from hlofront.nn.attention_masks import Mask, MultiHeadMask
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.transforms.vmap import vmap

@@ -15,7 +15,7 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sharding.requested_shardings import permuted, requested
 from hlofront.core.sizes.symbolic import has_symbolic_size
-from hlofront.higher_order.axis_types import with_sharding
+from hlofront.higher_order.shard_map.axis_types import with_sharding
 from hlofront.numpy.elementwise.ufuncs import refuse_out
 from hlofront.numpy.products.contraction import with_weak_type
 from hlofront.numpy.support.annotations import OutSharding

@@ -11,8 +11,8 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_known_integer
-from hlofront.higher_order.cond import cond
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.control_flow.cond import cond
+from hlofront.higher_order.control_flow.while_loop import fori_loop
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.rules.batching import batch_elementwise
 

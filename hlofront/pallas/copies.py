@@ -12,7 +12,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import NDIndexer, dtype_after, read_effect, shape_after, write_effect
-from hlofront.higher_order.cond import switch
+from hlofront.higher_order.control_flow.cond import switch
 from hlofront.pallas.masked import reference_text
 from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, SemaphoreType
 from hlofront.pallas.scoped import run_scoped

@@ -19,8 +19,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Equation
 from hlofront.core.references import NDIndexer, is_known_integer
 from hlofront.core.sizes.computed_slices import Slice
-from hlofront.higher_order import checking
-from hlofront.higher_order.cond import cond
+from hlofront.higher_order.checkify import checking
+from hlofront.higher_order.control_flow.cond import cond
 from hlofront.primitives.calls.callbacks import debug_callback
 from hlofront.primitives.elementwise.compare import ge, le
 from hlofront.primitives.elementwise.converting import convert

@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.trace import Tracer
-from hlofront.higher_order.bodies import bullets, different_structures
+from hlofront.higher_order.control_flow.bodies import bullets, different_structures
 from hlofront.pallas.block_specs import BlockSpec, NoBlockSpec, no_block_spec
 
 # A size or a tuple of sizes, which may be traced.

@@ -17,7 +17,7 @@ from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.references import RefEffect
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxes, Tangent, Tangents, Zero
-from hlofront.higher_order.mapping import map as map_in_order
+from hlofront.higher_order.control_flow.mapping import map as map_in_order
 from hlofront.higher_order.selecting import where
 from hlofront.pallas.block_specs import CostEstimate, squeezed
 from hlofront.pallas.grid_mapping import BlockMapping, GridMapping

@@ -15,7 +15,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.axes import axis_size
 from hlofront.core.references import NDIndexer, is_known_integer
 from hlofront.core.sizes.computed_slices import Slice
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.control_flow.while_loop import fori_loop
 from hlofront.pallas.block_specs import (
     BlockDim,
     Blocked,

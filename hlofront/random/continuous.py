@@ -13,7 +13,7 @@ from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import cond
+from hlofront.higher_order.control_flow.library_loops import cond
 from hlofront.numpy.elementwise import ufuncs
 from hlofront.numpy.elementwise.rounding import clip
 from hlofront.numpy.indexing import selecting

@@ -15,7 +15,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.sizes.dimensions import canonical_shape
-from hlofront.higher_order.library_loops import scan, while_loop
+from hlofront.higher_order.control_flow.library_loops import scan, while_loop
 from hlofront.numpy.arrays import creation
 from hlofront.numpy.arrays.shape import moveaxis
 from hlofront.numpy.elementwise import logic

@@ -12,7 +12,7 @@ from hlofront.base.dtypes import default_dtype, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.higher_order.axis_types import with_sharding
+from hlofront.higher_order.shard_map.axis_types import with_sharding
 from hlofront.numpy.arrays import creation, ranges
 from hlofront.numpy.arrays.sorting import searchsorted
 from hlofront.numpy.indexing.selecting import host_value

@@ -10,7 +10,7 @@ from typing import ParamSpec, overload
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array
-from hlofront.higher_order.axis_types import with_sharding
+from hlofront.higher_order.shard_map.axis_types import with_sharding
 from hlofront.random.arguments import checked_key, checked_shape, floating, own_shape
 from hlofront.runtime.dispatch.operation import operation
 

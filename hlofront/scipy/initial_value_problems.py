@@ -21,8 +21,8 @@ from hlofront.base.elements import float0
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value
-from hlofront.higher_order.custom_vjp import custom_vjp
-from hlofront.higher_order.library_loops import fori_loop, scan, while_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop, scan, while_loop
+from hlofront.higher_order.custom_rules.custom_vjp import custom_vjp
 from hlofront.numpy.arrays.raveling import ravel_pytree
 from hlofront.primitives.elementwise.families import real_of
 from hlofront.runtime.dispatch.eval_shape import eval_shape

@@ -7,7 +7,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
-from hlofront.higher_order.library_loops import while_loop
+from hlofront.higher_order.control_flow.library_loops import while_loop
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.arrays.joining import concatenate
 from hlofront.numpy.elementwise.ufuncs import abs as absolute

@@ -8,9 +8,9 @@ from hlofront.base.typing import Array, ArrayLike, Params, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
-from hlofront.higher_order.cond import cond_p, switch
-from hlofront.higher_order.scan import scan, scan_p
-from hlofront.higher_order.while_loop import while_loop, while_p
+from hlofront.higher_order.control_flow.cond import cond_p, switch
+from hlofront.higher_order.control_flow.scan import scan, scan_p
+from hlofront.higher_order.control_flow.while_loop import while_loop, while_p
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.primitives.arrays import shaping, slicing
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p

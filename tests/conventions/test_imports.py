@@ -57,16 +57,16 @@ def test_the_architecture_has_the_order_of_runtime_and_the_dependency_inversions
 
 def test_functions_of_the_library_use_loops_that_vary_as_needed():
     """Inside shard_map `lax.scan` refuses what its users can convert, and their callers cannot."""
-    loops = {"scan", "while_loop", "fori_loop", "cond"}
+    loops = {"scan", "while_loop", "cond"}
     report(
         [
             f"{module.shown}:{used.line} imports {used.target}"
             for module in modules()
             for used in module.imports
             if module.folder in ("numpy", "random", "nn", "scipy", "image")
-            and used.target in {f"hlofront.higher_order.{name}" for name in loops}
+            and used.target in {f"hlofront.higher_order.control_flow.{name}" for name in loops}
         ],
-        "import loops and branches from hlofront/higher_order/library_loops.py",
+        "import loops and branches from hlofront/higher_order/control_flow/library_loops.py",
     )
 
 

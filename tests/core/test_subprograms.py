@@ -152,7 +152,7 @@ def test_primitives_of_ours_without_programs_are_known_before_lowering_is_import
 import sys
 import hlofront.numpy
 from hlofront.core.programs.subprograms import may_hold_programs
-from hlofront.higher_order.jit_call import jit_p
+from hlofront.higher_order.calls.jit_call import jit_p
 from hlofront.primitives.elementwise.elementwise import add_p
 print(may_hold_programs(add_p), may_hold_programs(jit_p), "hlofront.lowering" in sys.modules)
 """

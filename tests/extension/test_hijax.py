@@ -259,7 +259,7 @@ def test_the_rules_of_operations_come_with_their_class():
 import hlofront as jax
 jax.jit(jax.numpy.sin)(1.0)
 from hlofront.core import rules
-from hlofront.higher_order.hi_calls import call_hi_primitive_p
+from hlofront.higher_order.hi_prim.hi_calls import call_hi_primitive_p
 assert call_hi_primitive_p not in rules.run
 from hlofront.experimental.hijax import VJPHiPrimitive
 assert call_hi_primitive_p in rules.run

@@ -7,7 +7,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
-from hlofront.higher_order.custom_jvp import as_custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import as_custom_jvp
 from hlofront.scipy import special
 
 FUNCTIONS = {

@@ -177,28 +177,28 @@ FAULTS = (
     Fault(
         "a cond has the effects of its first branch only",
         "effect",
-        "hlofront/higher_order/cond.py",
+        "hlofront/higher_order/control_flow/cond.py",
         "return no_effects.union(*[branch.effects for branch in branches])",
         "return no_effects.union(branches[0].effects)",
     ),
     Fault(
         "the cotangent of an empty scan is that of its body",
         "transpose rule for no iterations",
-        "hlofront/higher_order/scan_rules.py",
+        "hlofront/higher_order/control_flow/scan_rules.py",
         "var in reached or (arrives and (no_steps or out in depends))",
         "var in reached or (arrives and out in depends)",
     ),
     Fault(
         "a batched switch stops the derivatives of the branch that is taken",
         "cond under vmap",
-        "hlofront/higher_order/cond_rules.py",
+        "hlofront/higher_order/control_flow/cond_rules.py",
         "return select_n(self._is(number, typeof(x).shape), constant, x)",
         "return select_n(self._is(number, typeof(x).shape), x, constant)",
     ),
     Fault(
         "rules of custom_vjp take nondiff arguments in the order of nondiff_argnums",
         "nondiff_argnums",
-        "hlofront/higher_order/custom_rule.py",
+        "hlofront/higher_order/custom_rules/custom_rule.py",
         "self.fixed = {n: owner.fixed_argument(args[n]) for n in sorted(fixed)}",
         "self.fixed = {\n"
         "            n % len(args): owner.fixed_argument(args[n])\n"
@@ -208,14 +208,14 @@ FAULTS = (
     Fault(
         "checkify does not check the indices of scatter_sub",
         "check of one operation",
-        "hlofront/higher_order/checkify_rules.py",
+        "hlofront/higher_order/checkify/checkify_rules.py",
         "@error_check(scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p,",
         "@error_check(scatter_p, scatter_add_p, scatter_mul_p,",
     ),
     Fault(
         "shard_map accepts a reduced result under a spec that is not",
         "vma check of shard_map",
-        "hlofront/higher_order/shard_map_specs.py",
+        "hlofront/higher_order/shard_map/shard_map_specs.py",
         "- spec.unreduced | (kind.reduced - spec.reduced)",
         "- spec.unreduced",
     ),

@@ -19,7 +19,7 @@ __getattr__, __dir__ = _exports(
             "primal_dtype_to_tangent_dtype valid_jaxtype"
         ),
         "hlofront.core.programs.subprograms": "subjaxprs",
-        "hlofront.higher_order.call_primitive": (
+        "hlofront.higher_order.calls.call_primitive": (
             "CallPrimitive call_impl create_call_primitive eval_jaxpr_transpose "
             "register_call_primitive_rules"
         ),

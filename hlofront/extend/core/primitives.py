@@ -5,20 +5,22 @@ from hlofront.base.lazy import exports as _exports
 __getattr__, __dir__ = _exports(
     __name__,
     now={
-        "hlofront.higher_order.call_primitive": (
+        "hlofront.higher_order.calls.call_primitive": (
             "call_p create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"
         ),
-        "hlofront.higher_order.checkpoint": "remat_p",
-        "hlofront.higher_order.checkpoint_policies": "name_p",
-        "hlofront.higher_order.cond": "cond_p",
-        "hlofront.higher_order.custom_jvp": "custom_jvp_call_p",
-        "hlofront.higher_order.custom_vjp_call": "custom_lin_p custom_vjp_call_p",
-        "hlofront.higher_order.jit_call": "closed_call_p jit_p",
-        "hlofront.higher_order.linear_solve": "linear_solve_p",
+        "hlofront.higher_order.checkpoint.checkpoint": "remat_p",
+        "hlofront.higher_order.checkpoint.checkpoint_policies": "name_p",
+        "hlofront.higher_order.control_flow.cond": "cond_p",
+        "hlofront.higher_order.custom_rules.custom_jvp": "custom_jvp_call_p",
+        "hlofront.higher_order.custom_rules.custom_vjp_call": "custom_lin_p custom_vjp_call_p",
+        "hlofront.higher_order.calls.jit_call": "closed_call_p jit_p",
+        "hlofront.higher_order.custom_rules.linear_solve": "linear_solve_p",
         "hlofront.higher_order.random_gamma": "random_gamma_p",
-        "hlofront.higher_order.reduce": "reduce_p reduce_window_p select_and_scatter_p",
-        "hlofront.higher_order.scan": "scan_p",
-        "hlofront.higher_order.while_loop": "while_p",
+        "hlofront.higher_order.control_flow.reduce": (
+            "reduce_p reduce_window_p select_and_scatter_p"
+        ),
+        "hlofront.higher_order.control_flow.scan": "scan_p",
+        "hlofront.higher_order.control_flow.while_loop": "while_p",
         "hlofront.primitives.arrays.creation": "empty2_p iota_p",
         "hlofront.primitives.arrays.cumulative": (
             "cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p"

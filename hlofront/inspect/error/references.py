@@ -10,7 +10,7 @@ from hlofront.base.config import default_device, enable_x64
 from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.sharding.mesh_context import NO_MESH
-from hlofront.higher_order.jit_call import jit_p
+from hlofront.higher_order.calls.jit_call import jit_p
 from hlofront.inspect.error.widening import bind_widened, keeps_dtypes, widen, widened_program
 from hlofront.pjrt.devices import Device
 from hlofront.runtime.array.transfer import device_put

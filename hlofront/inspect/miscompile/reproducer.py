@@ -18,8 +18,8 @@ from hlofront.core.programs.subprograms import (
     executed_by,
     split_inputs,
 )
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.control_flow.cond import cond_p
+from hlofront.higher_order.control_flow.scan import scan_p
 from hlofront.inspect.comparison.columns import Artifact
 from hlofront.inspect.comparison.environments import WORKER
 from hlofront.inspect.error.other_jaxlib import host_array

@@ -8,7 +8,7 @@ import numpy as np
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.sharding.mesh_context import NO_MESH
-from hlofront.higher_order.jit_call import jit_p
+from hlofront.higher_order.calls.jit_call import jit_p
 from hlofront.inspect.nan.report import NanOrigin, NanReport
 from hlofront.inspect.nan.search import TrailSearch, Value
 from hlofront.inspect.nan.subprogram_search import ProgramSearch

@@ -17,7 +17,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.programs.subprograms import Subprogram, equation_count, split_inputs
-from hlofront.higher_order.library_loops import while_loop
+from hlofront.higher_order.control_flow.library_loops import while_loop
 from hlofront.inspect.nan.instrumentation import (
     SearchFor,
     count_watched,

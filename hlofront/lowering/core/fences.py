@@ -24,8 +24,8 @@ from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.subprograms import Subprogram, called_by, inputs_among
-from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.jit_call import closed_call_p
+from hlofront.higher_order.calls.jit_call import closed_call_p
+from hlofront.higher_order.checkpoint.checkpoint import remat_p
 from hlofront.lowering.core.pruning import live_equations
 from hlofront.primitives.arrays import shaping as s
 from hlofront.primitives.arrays.creation import iota_p

@@ -16,7 +16,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import int32
 from hlofront.base.typing import Array, Shape
 from hlofront.core.aval import ShapedArray
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.control_flow.while_loop import fori_loop
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate, Emit, computed_in, replaces, traced
 from hlofront.primitives.arrays.creation import full

@@ -17,7 +17,7 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, NumPyArray
-from hlofront.higher_order.while_loop import while_loop
+from hlofront.higher_order.control_flow.while_loop import while_loop
 from hlofront.lowering.core.formulas import Formula, exp, log1p, where
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.lowering.min_sizes import MIN_SIZES

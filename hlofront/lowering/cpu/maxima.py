@@ -25,7 +25,7 @@ from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sizes.symbolic import has_symbolic_size
-from hlofront.higher_order import reduce as r
+from hlofront.higher_order.control_flow import reduce as r
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.mesh_attributes import is_unreduced
 from hlofront.lowering.cpu.float_bits import floats_of_ordered, ordered_integers

@@ -19,9 +19,9 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
-from hlofront.higher_order.cond import switch
+from hlofront.higher_order.control_flow.cond import switch
+from hlofront.higher_order.control_flow.while_loop import while_loop
 from hlofront.higher_order.polar import qdwh
-from hlofront.higher_order.while_loop import while_loop
 from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
 from hlofront.primitives.arrays.dynamic_slicing import (
     dynamic_slice_in_dim,

@@ -10,7 +10,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.core.trace import process
-from hlofront.higher_order.mapping import map as one_by_one
+from hlofront.higher_order.control_flow.mapping import map as one_by_one
 from hlofront.higher_order.polar import qdwh
 from hlofront.lowering.core import kernels
 from hlofront.lowering.core.builder import Builder, in_function

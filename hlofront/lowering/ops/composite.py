@@ -16,7 +16,7 @@ from hlofront.core.aval import token_aval
 from hlofront.core.effects import ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
-from hlofront.higher_order.platform import composite_p
+from hlofront.higher_order.control_flow.platform import composite_p
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder, large_constants
 from hlofront.lowering.core.types import NumPyDType

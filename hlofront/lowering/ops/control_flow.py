@@ -11,10 +11,10 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import no_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.platform import number_for, platform_index_p
+from hlofront.higher_order.control_flow.cond import cond_p
+from hlofront.higher_order.control_flow.platform import number_for, platform_index_p
+from hlofront.higher_order.control_flow.while_loop import while_p
 from hlofront.higher_order.selecting import three_parts
-from hlofront.higher_order.while_loop import while_p
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.per_platform import choose, number_of
 from hlofront.lowering.ops.reduce import emit_reduce

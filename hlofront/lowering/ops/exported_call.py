@@ -12,7 +12,7 @@ from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.rules import lower
 from hlofront.core.sizes.equations import Solution
-from hlofront.higher_order.exported_call import call_exported_p, real_inputs
+from hlofront.higher_order.calls.exported_call import call_exported_p, real_inputs
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.mesh_attributes import DescribedSharding

@@ -14,8 +14,12 @@ from hlofront.bridge.partitioning import INSPECTED, PARTITIONED
 from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
-from hlofront.higher_order.custom_partitioning import custom_partitioning_p
-from hlofront.higher_order.sharding_rule import SdyShardingRule, SizedShardingRule, sharding_rule_of
+from hlofront.higher_order.shard_map.custom_partitioning import custom_partitioning_p
+from hlofront.higher_order.shard_map.sharding_rule import (
+    SdyShardingRule,
+    SizedShardingRule,
+    sharding_rule_of,
+)
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.extended import physical

@@ -12,23 +12,27 @@ from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.subprograms import Program, called_by, closed, inputs_among
 from hlofront.core.rules import lower
-from hlofront.higher_order.call_primitive import call_p
-from hlofront.higher_order.checking import check_p
-from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.checkpoint_policies import name_p
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_lin_p, custom_vjp_call_p, remat_opt_p
-from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.hi_calls import (
+from hlofront.higher_order.calls.call_primitive import call_p
+from hlofront.higher_order.calls.jit_call import Inline, closed_call_p, jit_p
+from hlofront.higher_order.calls.metadata_calls import compute_on_p, xla_metadata_call_p
+from hlofront.higher_order.calls.program_order import in_order, program_order_p
+from hlofront.higher_order.checkify.checking import check_p
+from hlofront.higher_order.checkpoint.checkpoint import remat_p
+from hlofront.higher_order.checkpoint.checkpoint_policies import name_p
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_rules.custom_vjp_call import (
+    custom_lin_p,
+    custom_vjp_call_p,
+    remat_opt_p,
+)
+from hlofront.higher_order.custom_rules.custom_vmap import custom_vmap_call_p
+from hlofront.higher_order.custom_rules.linear_call import linear_call_p
+from hlofront.higher_order.custom_rules.linear_solve import custom_linear_solve_p
+from hlofront.higher_order.hi_prim.hi_calls import (
     call_hi_primitive_jvp_p,
     call_hi_primitive_linearized_p,
     call_hi_primitive_p,
 )
-from hlofront.higher_order.jit_call import Inline, closed_call_p, jit_p
-from hlofront.higher_order.linear_call import linear_call_p
-from hlofront.higher_order.linear_solve import custom_linear_solve_p
-from hlofront.higher_order.metadata_calls import compute_on_p, xla_metadata_call_p
-from hlofront.higher_order.program_order import in_order, program_order_p
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.frontend_attributes import add

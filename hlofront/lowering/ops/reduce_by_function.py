@@ -10,7 +10,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
-from hlofront.higher_order import reduce as r
+from hlofront.higher_order.control_flow import reduce as r
 from hlofront.lowering.core.builder import Builder, large_constants
 from hlofront.lowering.ops.reduce import Body, emit_reduce
 from hlofront.lowering.ops.reduce_window import (

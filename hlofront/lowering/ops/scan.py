@@ -7,7 +7,7 @@ from hlofront.core.aval import ShapedArray, SymbolicSize
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.names import path_of
 from hlofront.core.rules import lower
-from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.control_flow.scan import scan_p
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.extended import physical
 

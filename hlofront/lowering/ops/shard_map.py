@@ -18,7 +18,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
-from hlofront.higher_order.shard_map import shard_map_p
+from hlofront.higher_order.shard_map.shard_map import shard_map_p
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder, hoisted_arguments, large_constants
 from hlofront.lowering.core.mesh_attributes import mesh_symbol, quoted, unreduced_text

@@ -4,7 +4,7 @@ from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
-from hlofront.higher_order.scan import scan
+from hlofront.higher_order.control_flow.scan import scan
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.primitives.arrays.shaping import ascending, broadcast_in_dim
 from hlofront.primitives.arrays.slicing import stack

@@ -16,7 +16,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.sharding.requested_shardings import entry_of, sharding_of
 from hlofront.core.sizes.dimensions import as_size, canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, process
-from hlofront.higher_order.axis_types import with_sharding
+from hlofront.higher_order.shard_map.axis_types import with_sharding
 from hlofront.numpy.arrays.shape import as_array, static_axes
 from hlofront.numpy.elementwise.ufuncs import any_operand
 from hlofront.numpy.indexing.selecting import host_value

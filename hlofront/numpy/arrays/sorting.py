@@ -18,7 +18,7 @@ from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.higher_order.library_loops import scan
+from hlofront.higher_order.control_flow.library_loops import scan
 from hlofront.numpy.arrays.shape import as_array
 from hlofront.numpy.elementwise.logic import ordering
 from hlofront.numpy.elementwise.ufuncs import any_operand

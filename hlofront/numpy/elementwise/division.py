@@ -7,7 +7,7 @@ import numpy as np
 from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import while_loop
+from hlofront.higher_order.control_flow.library_loops import while_loop
 from hlofront.numpy.elementwise.ufuncs import full_of, is_integer, scalar_like
 from hlofront.numpy.support.like import operation_like
 from hlofront.numpy.support.promotion import (

@@ -10,7 +10,7 @@ from hlofront.base.dtypes import bit_width, finfo, float0, is_complex, issubdtyp
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.numpy.elementwise.logic import infinite
 from hlofront.numpy.elementwise.rounding import toward_zero
 from hlofront.numpy.elementwise.ufuncs import (

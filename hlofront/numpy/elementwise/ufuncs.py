@@ -11,7 +11,7 @@ from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype, to
 from hlofront.base.elements import bool_, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.numpy.support.like import like, operation_like
 from hlofront.numpy.support.promotion import (
     choose,

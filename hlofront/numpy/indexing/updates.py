@@ -17,7 +17,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.sharding.requested_shardings import named_sharding
 from hlofront.core.trace import Tracer, process
-from hlofront.higher_order.scatter_apply import scatter_apply
+from hlofront.higher_order.control_flow.scatter_apply import scatter_apply
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.elementwise.powers import power
 from hlofront.numpy.elementwise.ufuncs import divide

@@ -17,7 +17,7 @@ from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.references import is_reference
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.higher_order.axis_types import with_sharding
+from hlofront.higher_order.shard_map.axis_types import with_sharding
 from hlofront.numpy.indexing.entries import resolve
 from hlofront.numpy.indexing.masked_updating import find_mask, masked_update
 from hlofront.numpy.indexing.reading import INDEX, VECTOR, ReadOptions, get, rebuilt, split

@@ -12,7 +12,7 @@ from hlofront.base.elements import host_number, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_factored
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
 from hlofront.numpy.support.like import operation_like

@@ -13,7 +13,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_general
 from hlofront.numpy.arrays.shape import moveaxis
 from hlofront.numpy.linalg.matrices import inexact, square_matrices

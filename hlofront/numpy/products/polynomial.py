@@ -10,7 +10,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import scan
+from hlofront.higher_order.control_flow.library_loops import scan
 from hlofront.numpy.arrays.rearranging import trim_zeros
 from hlofront.numpy.elementwise.ufuncs import add, multiply
 from hlofront.numpy.indexing.selecting import host_value

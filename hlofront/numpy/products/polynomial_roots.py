@@ -15,7 +15,7 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import scan
+from hlofront.higher_order.control_flow.library_loops import scan
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.elementwise.ufuncs import divide, multiply
 from hlofront.numpy.indexing.selecting import host_value

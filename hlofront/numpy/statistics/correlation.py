@@ -20,7 +20,7 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.programs.extension import concrete_or_error
 from hlofront.core.sharding.requested_shardings import requested
-from hlofront.higher_order.axis_types import with_sharding
+from hlofront.higher_order.shard_map.axis_types import with_sharding
 from hlofront.numpy.arrays.sorting import searchsorted
 from hlofront.numpy.indexing.selecting import host_value
 from hlofront.numpy.products.contraction import product_dtype

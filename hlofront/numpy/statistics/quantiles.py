@@ -10,7 +10,7 @@ from hlofront.base.dtypes import is_complex, python_scalar_dtype, to_inexact_dty
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
-from hlofront.higher_order.axis_types import with_sharding
+from hlofront.higher_order.shard_map.axis_types import with_sharding
 from hlofront.numpy.statistics.reductions import (
     SUM,
     as_numbers,

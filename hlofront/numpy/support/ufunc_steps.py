@@ -12,7 +12,7 @@ from hlofront.base.elements import bool_, int32
 from hlofront.base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.higher_order.library_loops import scan
+from hlofront.higher_order.control_flow.library_loops import scan
 from hlofront.numpy.indexing.taking import take
 from hlofront.numpy.indexing.updating import At
 from hlofront.numpy.statistics.reductions import as_boolean, check_mask, nothing_to_reduce

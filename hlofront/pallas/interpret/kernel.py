@@ -11,7 +11,7 @@ from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.program_cache import once_per_program
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.control_flow.while_loop import fori_loop
 from hlofront.lowering.core.builder import Builder
 from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.debug_checks import check_block, makes_checks

@@ -7,18 +7,18 @@ from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value, Values
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.programs.subprograms import called_by, inputs_among
-from hlofront.higher_order.call_primitive import call_p
-from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.checkpoint_policies import name_p
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
-from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p
-from hlofront.higher_order.platform import Platforms, number_for, platform_index_p
-from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.calls.call_primitive import call_p
+from hlofront.higher_order.calls.jit_call import closed_call_p, jit_p
+from hlofront.higher_order.checkpoint.checkpoint import remat_p
+from hlofront.higher_order.checkpoint.checkpoint_policies import name_p
+from hlofront.higher_order.control_flow.cond import cond_p
+from hlofront.higher_order.control_flow.platform import Platforms, number_for, platform_index_p
+from hlofront.higher_order.control_flow.scan import scan_p
+from hlofront.higher_order.control_flow.while_loop import while_p
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_rules.custom_vjp_call import custom_vjp_call_p
+from hlofront.higher_order.custom_rules.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.selecting import three_parts
-from hlofront.higher_order.while_loop import while_p
 from hlofront.pallas.mosaic.builder import KernelBuilder, Operand
 from hlofront.pallas.mosaic.elementwise import DIFFERENT, compared, converted
 from hlofront.pallas.mosaic.rules import mosaic

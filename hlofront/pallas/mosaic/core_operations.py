@@ -3,7 +3,7 @@
 from hlofront.base.elements import bool_
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
-from hlofront.higher_order.checking import check_p
+from hlofront.higher_order.checkify.checking import check_p
 from hlofront.lowering.core.types import attribute, string
 from hlofront.pallas.debug_checks import makes_checks, message_of
 from hlofront.pallas.hints import delay_p, touch_p, trace_value_p

@@ -11,7 +11,7 @@ from hlofront.base.elements import NumPyDType
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
-from hlofront.higher_order.checkpoint_policies import name_p
+from hlofront.higher_order.checkpoint.checkpoint_policies import name_p
 from hlofront.primitives.arrays import cumulative, reducing, shaping, sorting, windowed
 from hlofront.primitives.arrays.creation import empty2_p, empty_p, iota_p
 from hlofront.primitives.arrays.reducing import greatest_value, least_value

@@ -19,16 +19,16 @@ from hlofront.core.programs.subprograms import (
     with_program,
 )
 from hlofront.core.sharding.mesh_context import NO_MESH
-from hlofront.higher_order.call_primitive import call_p
-from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.cond import cond_p, switch, with_shared_constants
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
-from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p, split_captured
-from hlofront.higher_order.scan import scan, scan_p
+from hlofront.higher_order.calls.call_primitive import call_p
+from hlofront.higher_order.calls.jit_call import closed_call_p, jit_p, split_captured
+from hlofront.higher_order.checkpoint.checkpoint import remat_p
+from hlofront.higher_order.control_flow.cond import cond_p, switch, with_shared_constants
+from hlofront.higher_order.control_flow.scan import scan, scan_p
+from hlofront.higher_order.control_flow.while_loop import while_loop, while_p
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_rules.custom_vjp_call import custom_vjp_call_p
+from hlofront.higher_order.custom_rules.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.selecting import three_parts
-from hlofront.higher_order.while_loop import while_loop, while_p
 from hlofront.primitives.arrays import dynamic_slicing, shaping
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.elementwise.compare import lt

@@ -16,7 +16,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.sharding.mesh import Mesh
 from hlofront.core.sizes.symbolic import is_symbolic_dim
-from hlofront.higher_order.exported_call import call_of
+from hlofront.higher_order.calls.exported_call import call_of
 from hlofront.pjrt import cache_file
 from hlofront.runtime.bundle.bundle_file import (
     BundleError,

@@ -23,7 +23,7 @@ from hlofront.core.programs.subprograms import (
     opened,
     subprograms_of,
 )
-from hlofront.higher_order.while_loop import while_p
+from hlofront.higher_order.control_flow.while_loop import while_p
 from hlofront.primitives.arrays import shaping, slicing
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from hlofront.primitives.arrays.gathering import gather_p

@@ -15,7 +15,7 @@ from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import Subprogram, split_inputs
 from hlofront.core.sharding.mesh_context import NO_MESH
 from hlofront.core.trace import engine, interpreting_with
-from hlofront.higher_order.jit_call import jit_p
+from hlofront.higher_order.calls.jit_call import jit_p
 from hlofront.primitives.arrays.slicing import index_in_dim
 from hlofront.runtime.checks.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import EAGER, stage

@@ -11,7 +11,7 @@ from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.references import is_reference, touches_references
-from hlofront.higher_order.jit_call import split_captured
+from hlofront.higher_order.calls.jit_call import split_captured
 from hlofront.runtime.sharding.device_assignment import ProgramDevices
 from hlofront.transforms.arguments import ArgumentPlan, StaticValue
 

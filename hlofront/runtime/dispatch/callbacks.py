@@ -13,7 +13,7 @@ from hlofront.bridge.client import Device, SingleDeviceSharding
 from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.rules import run
 from hlofront.core.trace import process
-from hlofront.higher_order import callback_batching
+from hlofront.higher_order.calls import callback_batching
 from hlofront.pjrt import clients
 from hlofront.primitives.calls.callbacks import (
     FlatCallback,

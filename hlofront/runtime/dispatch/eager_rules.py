@@ -13,12 +13,12 @@ from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.programs.subprograms import Subprogram, with_program
 from hlofront.core.rules import run, subprograms
 from hlofront.core.sharding.partition import PartitionSpec
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.jit_call import jit_p
-from hlofront.higher_order.platform import number_for, platform_index_p
-from hlofront.higher_order.scan import scan_p
-from hlofront.higher_order.shard_map import shard_map_p
-from hlofront.higher_order.while_loop import while_p
+from hlofront.higher_order.calls.jit_call import jit_p
+from hlofront.higher_order.control_flow.cond import cond_p
+from hlofront.higher_order.control_flow.platform import number_for, platform_index_p
+from hlofront.higher_order.control_flow.scan import scan_p
+from hlofront.higher_order.control_flow.while_loop import while_p
+from hlofront.higher_order.shard_map.shard_map import shard_map_p
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.named_shardings import with_all_determined
 from hlofront.primitives.sharding.placing import CopySemantics, argument_sharding_p

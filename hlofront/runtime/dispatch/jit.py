@@ -20,7 +20,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.references import is_reference
 from hlofront.core.sharding.mesh_context import NO_MESH, context_mesh
 from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
-from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p, refuse_options
+from hlofront.higher_order.calls.jit_call import Inline, canonical_inline, jit_p, refuse_options
 from hlofront.pjrt import clients
 from hlofront.runtime.compilation import recompilation, run_log
 from hlofront.runtime.compilation.cache_report import cache_report, timings

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from hlofront.bridge.client import Device
-from hlofront.higher_order.jit_call import Inline
+from hlofront.higher_order.calls.jit_call import Inline
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.dispatch.jit_layouts import JitLayouts, without_formats
 from hlofront.runtime.dispatch.jit_shardings import JitShardings, check_device

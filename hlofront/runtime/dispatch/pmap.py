@@ -19,7 +19,7 @@ from hlofront.core.sharding.mesh import Mesh
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.core.trace import is_eager
-from hlofront.higher_order.shard_map import ShardMapParams, mesh_of
+from hlofront.higher_order.shard_map.shard_map import ShardMapParams, mesh_of
 from hlofront.pjrt import clients
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.primitives.arrays.shaping import expand_dims, squeeze

@@ -7,7 +7,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.references import is_reference, touches_references
 from hlofront.higher_order import discharging as discharging
-from hlofront.higher_order.jit_call import with_captured
+from hlofront.higher_order.calls.jit_call import with_captured
 from hlofront.higher_order.selecting import where
 from hlofront.runtime.array.reference import Ref
 from hlofront.runtime.compilation.pipeline import compilation_request

@@ -9,7 +9,7 @@ from hlofront.bridge import foreign
 from hlofront.bridge.client import NamedSharding
 from hlofront.bridge.kernels import load_host_kernels
 from hlofront.core.sharding.mesh import AbstractMesh, Mesh
-from hlofront.higher_order.exported_call import call_of
+from hlofront.higher_order.calls.exported_call import call_of
 from hlofront.runtime.export import format as own_format
 from hlofront.runtime.export import jax_format
 from hlofront.runtime.export.fields import ExportedFields

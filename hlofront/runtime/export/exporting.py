@@ -19,7 +19,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.subprograms import all_equations
 from hlofront.core.references import is_reference
-from hlofront.higher_order.exported_call import call_exported_p, unknown_sizes_of
+from hlofront.higher_order.calls.exported_call import call_exported_p, unknown_sizes_of
 from hlofront.lowering.extension.rules import builder_rule
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt import clients

@@ -10,7 +10,7 @@ from hlofront.bridge.client import NamedSharding
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.core.sizes.equations import Solution
-from hlofront.higher_order.exported_call import unknown_sizes_of
+from hlofront.higher_order.calls.exported_call import unknown_sizes_of
 from hlofront.runtime.export.checks import DisabledSafetyCheck
 
 # The calling conventions of modules: JAX's versions, which its documentation describes. The first

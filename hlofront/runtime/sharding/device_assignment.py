@@ -24,7 +24,7 @@ from hlofront.core.programs.subprograms import Program, may_hold_programs, opene
 from hlofront.core.sharding.mesh import AbstractMesh, Mesh
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.sharding.requested_shardings import is_unspecified
-from hlofront.higher_order.shard_map import shard_map_p
+from hlofront.higher_order.shard_map.shard_map import shard_map_p
 from hlofront.pjrt.named_shardings import are_split_alike
 from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.sharding.placing import (

@@ -24,7 +24,7 @@ from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.sharding.mesh import Mesh
 from hlofront.core.sharding.partition import PartitionSpec
-from hlofront.higher_order.shard_map import shard_map
+from hlofront.higher_order.shard_map.shard_map import shard_map
 from hlofront.pjrt.shardings import on_device, over_mesh
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice, dynamic_update_slice

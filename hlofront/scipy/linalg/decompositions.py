@@ -9,7 +9,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import fori_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop
 from hlofront.higher_order.polar import qdwh
 from hlofront.numpy.linalg.matrices import inexact, matrices
 from hlofront.numpy.support.promotion import operands, promote_dtypes_complex

@@ -14,7 +14,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.elements import float32, float64, host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import cond, fori_loop, scan
+from hlofront.higher_order.control_flow.library_loops import cond, fori_loop, scan
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.norms import norm
 from hlofront.numpy.linalg.systems import solve_matrices

@@ -13,7 +13,7 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import fori_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop
 from hlofront.higher_order.matrix_solve import solve_cholesky, solve_factored, solve_positive
 from hlofront.numpy.linalg import determinants
 from hlofront.numpy.linalg import systems as numpy_systems

@@ -10,8 +10,8 @@ from hlofront.base.dtypes import finfo, is_complex
 from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.higher_order.library_loops import scan, while_loop
+from hlofront.higher_order.control_flow.library_loops import scan, while_loop
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.numpy.support.promotion import operands
 from hlofront.primitives.arrays import creation
 from hlofront.primitives.arrays.reducing import reduce_max, reduce_min, reduce_or, reduce_sum

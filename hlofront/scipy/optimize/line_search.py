@@ -9,7 +9,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import while_loop
+from hlofront.higher_order.control_flow.library_loops import while_loop
 from hlofront.primitives.linalg.dot_general import Precision
 
 # The constants that Nocedal and Wright recommend for quasi-Newton methods.

@@ -14,7 +14,7 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.library_loops import fori_loop, while_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop, while_loop
 from hlofront.numpy.linalg.norms import norm as norm_of
 from hlofront.numpy.support.promotion import check_arraylike
 from hlofront.primitives.elementwise import elementwise

@@ -15,8 +15,8 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
-from hlofront.higher_order.library_loops import fori_loop, while_loop
-from hlofront.higher_order.linear_solve import custom_linear_solve
+from hlofront.higher_order.control_flow.library_loops import fori_loop, while_loop
+from hlofront.higher_order.custom_rules.linear_solve import custom_linear_solve
 from hlofront.numpy.arrays.raveling import ravel_pytree
 from hlofront.numpy.linalg.decompositions import qr
 from hlofront.numpy.support.promotion import promote_own_dtypes

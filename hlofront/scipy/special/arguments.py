@@ -10,8 +10,8 @@ from hlofront.base.elements import float32, float64
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
-from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.higher_order.custom_rule import SymbolicZero
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_rule import SymbolicZero
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.support.promotion import broadcast_together, promote_args_inexact
 from hlofront.primitives.elementwise.converting import convert, strong

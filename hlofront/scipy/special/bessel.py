@@ -12,8 +12,8 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.higher_order.library_loops import fori_loop, scan
+from hlofront.higher_order.control_flow.library_loops import fori_loop, scan
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.support.near_zero import bessel_i0, bessel_i1
 from hlofront.primitives.elementwise import special

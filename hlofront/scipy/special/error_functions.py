@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
-from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.support.promotion import check_arraylike
 from hlofront.primitives.elementwise import special
 from hlofront.primitives.elementwise.weak_types import times_one

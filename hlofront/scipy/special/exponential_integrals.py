@@ -10,8 +10,8 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
-from hlofront.higher_order.library_loops import fori_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop
+from hlofront.higher_order.custom_rules.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.primitives.elementwise import special
 from hlofront.primitives.elementwise.weak_types import times_one

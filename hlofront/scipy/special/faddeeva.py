@@ -12,7 +12,7 @@ from hlofront.base.dtypes import is_complex, to_complex_dtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
 from hlofront.primitives.elementwise import elementwise
 from hlofront.primitives.elementwise.converting import convert, strong
 from hlofront.primitives.elementwise.weak_types import times_one

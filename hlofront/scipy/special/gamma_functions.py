@@ -12,7 +12,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.support.promotion import check_arraylike
 from hlofront.primitives.elementwise import elementwise, special
 from hlofront.primitives.elementwise.converting import strong

@@ -6,8 +6,8 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import as_custom_jvp
-from hlofront.higher_order.library_loops import fori_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop
+from hlofront.higher_order.custom_rules.custom_jvp import as_custom_jvp
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, strong_floats

@@ -14,9 +14,9 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.higher_order.custom_rule import SymbolicZero
-from hlofront.higher_order.library_loops import fori_loop, while_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop, while_loop
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rules.custom_rule import SymbolicZero
 from hlofront.primitives.calls.barriers import optimization_barrier
 from hlofront.primitives.elementwise import special
 from hlofront.primitives.elementwise.converting import reduce_precision

@@ -13,7 +13,7 @@ from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, as_array
-from hlofront.higher_order.library_loops import fori_loop
+from hlofront.higher_order.control_flow.library_loops import fori_loop
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.support.promotion import broadcast_together, promote_args_inexact
 from hlofront.primitives.elementwise import elementwise

@@ -11,7 +11,7 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import float32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
+from hlofront.higher_order.custom_rules.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.support.near_zero import sine_over
 from hlofront.numpy.support.promotion import check_arraylike
 from hlofront.primitives.elementwise import special

@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.sharding.manual_axes import SAME
-from hlofront.higher_order.library_loops import cond, while_loop
+from hlofront.higher_order.control_flow.library_loops import cond, while_loop
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice
 from hlofront.primitives.arrays.sorting import sort
 

@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 import hlofront
-from hlofront.higher_order import custom_vjp_call
+from hlofront.higher_order.custom_rules import custom_vjp_call
 from tests.against_jax.fuzz import quirks, running
 from tests.against_jax.fuzz.quirks import Imitation, Imitations
 

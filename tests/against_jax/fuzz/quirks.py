@@ -14,8 +14,8 @@ import hlofront
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.symbolic_zeros import Zero
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.jit_call import jit_rules
+from hlofront.higher_order.calls.jit_call import jit_rules
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp_call_p
 from hlofront.higher_order.selecting import nonzero_flags
 
 Imitation = Callable[[], AbstractContextManager[Any]]

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.typing import NumPyArray
 from hlofront.core.jaxpr import Equation
-from hlofront.higher_order.checking import check_p
+from hlofront.higher_order.checkify.checking import check_p
 from hlofront.pallas.debug_checks import makes_checks, message_of
 from hlofront.pallas.hints import delay_p, touch_p, trace_value_p
 from hlofront.pallas.interpret.tpu.memory import Buffer

@@ -23,15 +23,15 @@ from hlofront.core.programs.subprograms import (
 )
 from hlofront.core.references import NDIndexer
 from hlofront.core.rules import RuleTable
-from hlofront.higher_order.call_primitive import call_p
-from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
-from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p
-from hlofront.higher_order.scan import scan_p
-from hlofront.higher_order.while_loop import while_p
+from hlofront.higher_order.calls.call_primitive import call_p
+from hlofront.higher_order.calls.jit_call import closed_call_p, jit_p
+from hlofront.higher_order.checkpoint.checkpoint import remat_p
+from hlofront.higher_order.control_flow.cond import cond_p
+from hlofront.higher_order.control_flow.scan import scan_p
+from hlofront.higher_order.control_flow.while_loop import while_p
+from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_rules.custom_vjp_call import custom_vjp_call_p
+from hlofront.higher_order.custom_rules.custom_vmap import custom_vmap_call_p
 from hlofront.pallas.barrier import get_barrier_semaphore_p
 from hlofront.pallas.copies import CopyOperands, dma_start_p, dma_wait_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p

@@ -15,7 +15,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.evaluate import eval_jaxpr
-from hlofront.higher_order.checkpoint_policies import name_p
+from hlofront.higher_order.checkpoint.checkpoint_policies import name_p
 from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.tpu_operations import reciprocal_p, roll_p
 from hlofront.primitives.arrays import creation, cumulative, reducing, shaping, slicing
