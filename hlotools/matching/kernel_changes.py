@@ -61,7 +61,9 @@ def kernel_change(
     if kernels[0] is None or kernels[1] is None:
         return None
     x, y = (site._replace(name=kernel.name) for site, kernel in zip(sites, kernels, strict=True))
-    changes = sorted(_changes(kernels[0], kernels[1], x, y), key=_rank)
+    changes = sorted(
+        _changes(kernels[0], kernels[1], x, y), key=lambda each: (_rank(each), _is_of_scalars(each))
+    )
     if not changes:
         return None
     heading, *parts = changes
@@ -102,6 +104,11 @@ def _rank(change: Change) -> int:
     if subject in _FIRST:
         return _FIRST.index(subject)
     return len(_FIRST) + (change.kind != "kernel") + (change.kind == "changed")
+
+
+def _is_of_scalars(change: Change) -> bool:
+    """Return whether a change is of prefetched scalars, whose sizes follow from those of blocks."""
+    return " of prefetched" in change.what
 
 
 def _names(sides: Iterable[Sequence[OperationSite]]) -> str:
