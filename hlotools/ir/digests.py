@@ -76,11 +76,8 @@ def module_attributes(module: HloModule) -> dict[str, str]:
 
 
 def digest(parts: Sequence[bytes]) -> bytes:
-    digester = hashlib.blake2b(digest_size=12)
-    for part in parts:
-        digester.update(b"%d:" % len(part))
-        digester.update(part)
-    return digester.digest()
+    joined = b"".join([b"%d:%b" % (len(part), part) for part in parts])
+    return hashlib.blake2b(joined, digest_size=12).digest()
 
 
 class Hashes:
