@@ -382,6 +382,11 @@ def feed_forward(weights, x):
     return ((x + hidden @ weights["down"]) ** 2).mean()
 
 
+def ratio_to_estimate(rows):
+    estimated = sum(row.compiler_cycles or 0 for row in rows)
+    return sum(row.cycles * row.calls for row in rows) / estimated
+
+
 @pytest.mark.long
 def test_products_without_loops_take_the_cycles_that_libtpu_estimates(tmp_path):
     """Loops wait for their transfers, and other fusions for their start, which are not static."""
@@ -397,9 +402,8 @@ def test_products_without_loops_take_the_cycles_that_libtpu_estimates(tmp_path):
     straight = [row for row in products if not row.trips]
     looped = [row for row in products if row.trips]
     assert straight and looped
-    cycles = sum(row.cycles * row.calls for row in straight)
-    assert cycles == pytest.approx(sum(row.compiler_cycles for row in straight), rel=0.1)
-    assert all(0.5 < row.cycles * row.calls / row.compiler_cycles < 1 for row in looped)
+    assert ratio_to_estimate(straight) == pytest.approx(1, rel=0.05)
+    assert all(0.5 < ratio_to_estimate([row]) < 1 for row in looped)
 
 
 @pytest.mark.slow
