@@ -1,28 +1,29 @@
 """Runs a generator over seeds, and enters the run into the ledger: see the package."""
 
 import argparse
+import contextlib
+import gc
 import json
 import os
 import sys
 import time
 from collections.abc import Iterator
+from typing import NoReturn
 
-# Programs are compiled once and run once on few elements: with these flags, which jax's process
-# inherits, XLA compiles in a fraction of the time. They must be set before hlofront is imported,
-# as must be the number of devices, and that nothing is kept on disk.
-FLAGS = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_parallel_codegen_split_count=1"
-)
+# Programs are compiled once and run once on few elements: with the flags that this import sets,
+# which jax's process inherits, XLA compiles in a fraction of the time.
+from tests.support import quick_code
+
 # Rounds what is between two operations, as one after the other does.
-ROUNDING = " --xla_allow_excess_precision=false"
+ROUNDING = "--xla_allow_excess_precision=false"
 SILENT_SECONDS = 300
 
 
 def set_environment(generator: str) -> None:
+    """Set what hlofront reads when it is imported, and what jax's process inherits."""
     if generator == "itself":
         os.environ["JAX_NUM_CPU_DEVICES"] = "8"
-    os.environ.setdefault("XLA_FLAGS", FLAGS + ROUNDING * (generator == "itself"))
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ROUNDING}".strip()
     os.environ["HLOFRONT_CACHE"] = "off"
     os.environ["HLOFRONT_WARN_RECOMPILES"] = "0"
     os.environ["PYTHONWARNINGS"] = "ignore"
@@ -57,6 +58,8 @@ def parser() -> argparse.ArgumentParser:
 def tried_here(options: argparse.Namespace) -> Iterator[tuple[int, str]]:
     from tests.fuzz import files, programs
 
+    # The collector of garbage walks over what stays each time, unless it is told not to.
+    gc.freeze()
     for seed in options.seeds:
         if options.generator == "files":
             yield seed, files.find(seed, options.only)
@@ -82,16 +85,24 @@ def in_processes(options: argparse.Namespace) -> Iterator[tuple[int, str]]:
 def main() -> None:
     options = parser().parse_args()
     set_environment(options.generator)
-    if options.generator == "jax":
-        from tests.against_jax.fuzz import hunting
+    with contextlib.ExitStack() as stack:
+        if options.generator == "jax":
+            from tests.against_jax.fuzz import hunting
 
-        outcomes = hunting.hunt(options, options.seeds)
-    elif options.here or options.show:
-        for seed, said in tried_here(options):
-            print(seed, said if options.show else json.dumps(said), sep="\t", flush=True)
-        return
-    else:
-        outcomes = in_processes(options)
+            stack.enter_context(quick_code.compiling_quickly())
+            outcomes = hunting.hunt(options, options.seeds)
+        elif options.here or options.show:
+            stack.enter_context(quick_code.compiling_quickly())
+            for seed, said in tried_here(options):
+                print(seed, said if options.show else json.dumps(said), sep="\t", flush=True)
+            return
+        else:
+            outcomes = in_processes(options)
+        record(options, outcomes)
+
+
+def record(options: argparse.Namespace, outcomes: Iterator[tuple[int, str]]) -> NoReturn:
+    """Print the finds, add the run to the ledger, and exit with 1 if there were any."""
     started, programs, finds, last = time.monotonic(), 0, 0, options.seeds.start
     try:
         for last, said in outcomes:

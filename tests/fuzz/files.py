@@ -71,16 +71,20 @@ def _read_text(name: str, data: bytes, folder: pathlib.Path) -> None:
             lambda: hlotools.memory_use(text).text(),
             lambda: hlotools.collectives(text).text(),
         ]
-    _each(uses, TARGETS["texts"].refusals)
+    _each(uses, data, TARGETS["texts"].refusals)
 
 
 _texts_once = functools.cache(_texts)
+# In how many ways a mutant is used, of those that there are.
+_USES = 1
 
 
-def _each(uses: list[Callable[[], Any]], refusals: tuple[type[Exception], ...]) -> None:
-    """Use what was read in every way, whether or not another way refuses it."""
+def _each(
+    uses: list[Callable[[], Any]], data: bytes, refusals: tuple[type[Exception], ...]
+) -> None:
+    """Use what was read in some ways, which its bytes choose, whether or not another refuses it."""
     refused: Exception | None = None
-    for use in uses:
+    for use in random.Random(data).sample(uses, min(_USES, len(uses))):
         try:
             use()
         except refusals as error:
@@ -113,7 +117,9 @@ def _read_dump(name: str, data: bytes, folder: pathlib.Path) -> None:
             hlotools.timeline(module).text()
             hlotools.kernels(module)
 
-    _each([lambda: hlotools.dump_folder(folder).text(), of_modules], TARGETS["dumps"].refusals)
+    _each(
+        [lambda: hlotools.dump_folder(folder).text(), of_modules], data, TARGETS["dumps"].refusals
+    )
 
 
 # ---- what runs have written ----------------------------------------------------------------------
@@ -123,23 +129,27 @@ def _profiles() -> dict[str, bytes]:
     return {"jax.xplane.pb": (_TEXTS / "jax.xplane.pb").read_bytes()}
 
 
+@functools.cache
+def _profile_once() -> Any:
+    (measured,) = profiles_in(_TEXTS / "jax.xplane.pb")
+    return measured
+
+
 def _read_profile(name: str, data: bytes, folder: pathlib.Path) -> None:
     path = folder / name
     path.write_bytes(data)
     space = read_xplane(path)
 
-    def of_programs() -> None:
-        (before,) = profiles_in(_TEXTS / name)
-        for measured in profiles_in(path):
-            measured.text()
-            measured.page()
-            hlotools.compare_profiles(before, measured).text()
+    def of_programs(use: Callable[[Any], Any]) -> Callable[[], Any]:
+        return lambda: [use(measured) for measured in profiles_in(path)]
 
     uses: list[Callable[[], Any]] = [
-        of_programs,
+        of_programs(lambda measured: measured.text()),
+        of_programs(lambda measured: measured.page()),
+        of_programs(lambda measured: hlotools.compare_profiles(_profile_once(), measured).text()),
         lambda: compile_times(space, "f", 1.0).text(),
     ]
-    _each(uses, TARGETS["profiles"].refusals)
+    _each(uses, data, TARGETS["profiles"].refusals)
 
 
 def _logs() -> dict[str, bytes]:
@@ -286,11 +296,14 @@ TARGETS = {
     "profiles": Target(_profiles, _read_profile, (ProfileError, *_SYNTAX), 20),
     "logs": Target(_logs, _read_log, (LogError,), 20),
     "cache": Target(_entries, _read_entry, (), 20),
-    "command lines": Target(_command_lines, _read_command_line, (), 10),
+    "command lines": Target(_command_lines, _read_command_line, (), 2),
     "exports": Target(mutants.originals, _read_program, (JaxRuntimeError,), 1),
 }
 _SHARES = [name for name, target in TARGETS.items() for _ in range(target.weight)]
-_TOKEN = re.compile(rb"[\w.]+|\S")
+_TOKEN, _LINE = re.compile(rb"[\w.]+|\S"), re.compile(rb"(?<=\n)[^\n]*\n")
+# Files in memory, where the system has such a folder: to make and remove one on a disk takes longer
+# than to read what is in it.
+_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 _PIECES = [
     b"", b"0", b"-1", b"99999999999999999999", b"9" * 300, b"4294967296", b"nan", b"1e999", b"(",
     b")", b"{", b"}", b"[" * 60, b"]", b'"', b",", b"=", b"%", b"\\", b"\n", b"\0", b"\xff",
@@ -306,26 +319,30 @@ def changed_text(data: bytes, others: list[bytes], chance: random.Random) -> byt
     if chance.randrange(8) == 0:
         return mutants.changed_bytes(data, others, chance)
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
-        cut = _TOKEN if chance.randrange(3) else re.compile(rb"[^\n]*\n")
-        places = [match.span() for match in cut.finditer(data)]
-        if not places:
-            return data
-        start, stop = chance.choice(places)
+        cut = _TOKEN if chance.randrange(3) else _LINE
+        start, stop = _place(cut, data, chance)
         way = chance.randrange(5)
         if way == 0:
             piece = b""
         elif way == 1:
             piece = data[start:stop] * 2
         elif way == 2:
-            first, last = chance.choice(places)
+            first, last = _place(cut, data, chance)
             piece = data[first:last]
         elif way == 3:
-            found = cut.findall(chance.choice(others))
-            piece = chance.choice(found) if found else b""
+            other = chance.choice(others)
+            first, last = _place(cut, other, chance)
+            piece = other[first:last]
         else:
             piece = chance.choice(_PIECES)
         data = data[:start] + piece + data[stop:]
     return data
+
+
+def _place(cut: re.Pattern[bytes], data: bytes, chance: random.Random) -> tuple[int, int]:
+    """Return where a word or a line is: the first after a place anywhere."""
+    match = cut.search(data, chance.randrange(len(data) + 1)) or cut.search(data)
+    return match.span() if match else (0, 0)
 
 
 @functools.cache
@@ -338,7 +355,9 @@ def mutant(number: int, only: str = "") -> tuple[str, str, bytes]:
     chance = random.Random(number)
     target = only or chance.choice(_SHARES)
     files = _originals(target)
-    name = chance.choice(sorted(files))
+    names = sorted(files)
+    # Short ones are read many times in the time of a long one.
+    (name,) = chance.choices(names, [1 / (1000 + len(files[name])) for name in names])
     if target == "command lines":
         return target, name, _changed_words(files[name], chance)
     if files[name].startswith(cache_file.MAGIC) or target in ("profiles", "exports"):
@@ -369,7 +388,7 @@ def find(number: int, only: str = "") -> str:
     target, name, data = mutant(number, only)
     # Processes that read exports have time limits of their own.
     seconds = SECONDS if target != "exports" else 120
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=_FOLDER) as folder:
         try:
             with limited(seconds):
                 TARGETS[target].read(name, data, pathlib.Path(folder))

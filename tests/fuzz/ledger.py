@@ -37,7 +37,7 @@ def add(
     """Append a run to the table, and return its row."""
     row = Row(
         datetime.date.today().isoformat(),
-        f"{_processor()}, {os.cpu_count()} cores",
+        machine(),
         _versions(generator),
         generator,
         f"{first}..{last}",
@@ -47,6 +47,11 @@ def add(
     with path.open("a") as file:
         print(f"| {' | '.join(row)} |", file=file)
     return row
+
+
+def machine() -> str:
+    """Return the machine in words."""
+    return f"{_processor()}, {os.cpu_count()} cores"
 
 
 def _processor() -> str:

@@ -52,7 +52,7 @@ def test_a_wrong_batch_rule_is_found(sine, monkeypatch):
     monkeypatch.setitem(
         rules.batch, sin_p, lambda values, axes, **_: (jax.lax.cos(values[0]), axes[0])
     )
-    assert ways.difference(sine).startswith("vmapped: \nNot equal to tolerance")
+    assert ways.difference(sine, "vmapped").startswith("vmapped: \nNot equal to tolerance")
 
 
 def test_a_wrong_tangent_is_found(sine, monkeypatch):
@@ -63,7 +63,7 @@ def test_a_wrong_tangent_is_found(sine, monkeypatch):
 
 def test_an_error_that_is_no_refusal_is_found(sine, monkeypatch):
     monkeypatch.setitem(rules.batch, sin_p, lambda values, axes, **_: values[7])
-    assert ways.difference(sine).startswith("vmapped: IndexError")
+    assert ways.difference(sine, "vmapped").startswith("vmapped: IndexError")
 
 
 @pytest.mark.parametrize("target", files.TARGETS)

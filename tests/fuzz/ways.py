@@ -5,10 +5,10 @@ may be refused; results that differ are a find, unless arguments and constants t
 last bit give results of `jit` that are as far apart.
 """
 
-import contextlib
 import functools
+import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,10 @@ import numpy as np
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import export
-from hlofront.base.config import options
-from hlofront.lowering.min_sizes import MIN_SIZES
 from tests.against_jax.fuzz import running, shrinking
 from tests.against_jax.fuzz.choices import Draw
 from tests.fuzz import drawing
+from tests.support import formulas
 from tests.systematic import differentiating, trials
 
 Arrays = list[Any]
@@ -29,20 +28,22 @@ WAYS: dict[str, tuple[float, bool, Callable[["Trial"], Both]]] = {}
 # How many entries a batch has; one for each device where it is split.
 ENTRIES = 3
 DEVICES = 8
+# In how many ways a program is tried.
+_EACH = 1
 # What programs do where a difference quotient says nothing of their derivatives.
 NOT_SMOOTH = ("stop_gradient", "custom", "bitcast", "checkpoint", "reduce_precision", "random")
 
 
-def way(chance: float = 1.0, refuses: bool = False) -> Callable[..., Any]:
+def way(weight: float = 1.0, refuses: bool = False) -> Callable[..., Any]:
     """Register a way to run a program.
 
     Args:
-      chance: how often it is tried.
+      weight: how often it is tried, compared with others.
       refuses: whether it may refuse programs that `jit` takes.
     """
 
     def register(function: Callable[["Trial"], Both]) -> Callable[["Trial"], Both]:
-        WAYS[function.__name__] = chance, refuses, function
+        WAYS[function.__name__] = weight, refuses, function
         return function
 
     return register
@@ -116,7 +117,7 @@ def _normal(generator: np.random.Generator, x: Any) -> np.ndarray:
 # ---- ways ----------------------------------------------------------------------------------------
 
 
-@way(0.03, refuses=True)
+@way(0.1, refuses=True)
 def eager(t: Trial) -> Both:
     return t.call(*t.values), t.wanted
 
@@ -204,22 +205,8 @@ def exported(t: Trial) -> Both:
 @way(0.3)
 def with_formulas(t: Trial) -> Both:
     """With the replacements for CPUs, whose arrays are usually larger."""
-    with _formulas_for_arrays_of_any_size():
+    with formulas.for_arrays_of_any_size():
         return t.compiled(lambda *xs: t.call(*xs))(*t.values), t.wanted
-
-
-@contextlib.contextmanager
-def _formulas_for_arrays_of_any_size() -> Iterator[None]:
-    before = {name: dict(kinds) for name, kinds in MIN_SIZES.items()}
-    try:
-        for kinds in MIN_SIZES.values():
-            # Short lines are not cut into blocks of blocks.
-            kinds.update({kind: 0 for kind in kinds if kind != "line of blocks"})
-        with options["hlofront_cpu_formulas"](True):
-            yield
-    finally:
-        for name, kinds in before.items():
-            MIN_SIZES[name].update(kinds)
 
 
 @way(0.4, refuses=True)
@@ -275,10 +262,8 @@ def difference(program: dict[str, Any], only: str = "") -> str:
         except drawing.REFUSALS as error:
             # A derivative that a custom rule lacks is missed when the program is lowered.
             return f"jit: {error}" if drawing.is_internal(error) else ""
-        for name, (chance, refuses, function) in WAYS.items():
-            tried = Draw(program["seed"], len(name)).chance(chance)
-            if (only and only != name) or (not only and not tried):
-                continue
+        for name in [only] if only else _tried(program["seed"]):
+            _, refuses, function = WAYS[name]
             try:
                 found = compared(*function(trial))
             except drawing.REFUSALS as error:
@@ -288,6 +273,15 @@ def difference(program: dict[str, Any], only: str = "") -> str:
             if found and not _says_nothing(program, trial, name):
                 return f"{name}: {found}"
     return ""
+
+
+def _tried(seed: int) -> list[str]:
+    """Return the ways in which the program of a seed is tried.
+
+    Each is compiled anew, so that one way for each of many programs finds more than all for few.
+    """
+    weights = [weight for weight, *_ in WAYS.values()]
+    return random.Random(seed).choices(list(WAYS), weights, k=_EACH)
 
 
 def compared(found: Sequence[Any], wanted: Sequence[Any]) -> str:
