@@ -54,6 +54,13 @@ FAULTS = (
         "_u16: (_i64, _u32),",
     ),
     Fault(
+        "an error while a shared value is computed leaves its lock with the others",
+        "a lost lock",
+        "hlofront/base/compute_once.py",
+        "            if not making or _under_way",
+        "            if name in table and _under_way",
+    ),
+    Fault(
         "the children of a defaultdict are in the order of insertion",
         "order of a pytree's keys",
         "hlofront/base/tree_nodes.py",
