@@ -63,7 +63,7 @@ def test_a_leaked_object_and_the_line_that_made_it_are_found():
 
     def steps():
         while True:
-            kept.extend([number] for number in range(10))
+            kept.extend([number] for number in range(60))
             time.sleep(0.001)
             yield 1
 
