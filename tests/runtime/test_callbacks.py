@@ -3,6 +3,7 @@
 import contextlib
 import io
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -277,6 +278,27 @@ def test_what_still_runs_at_the_end_is_waited_for():
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert (result.stdout, result.stderr) == ("late\nlate\n", "")
+
+
+def test_callbacks_on_other_devices_are_waited_for_at_the_end():
+    """The result is there on one device when the others still call Python, which XLA would end."""
+    script = (
+        "import hlofront as jax, numpy as np, time\n"
+        "def late(x): time.sleep(0.3 * float(x[0])); print('late', flush=True); return x\n"
+        "def f(x): return jax.pure_callback(late, jax.ShapeDtypeStruct((1,), 'float32'), x)\n"
+        "mesh, spec = jax.sharding.Mesh(np.array(jax.devices()), 'i'), jax.P('i')\n"
+        "f = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))\n"
+        "for _ in range(2): f(np.arange(2, dtype='float32')).addressable_shards[0].data\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "JAX_NUM_CPU_DEVICES": "2", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, 4 * "late\n", "")
 
 
 # ---- errors --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from operator import is_not
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from hlofront.runtime.sharding.device_assignment import CompiledShardings, Progr
 from hlofront.runtime.sharding.placement import on_device, put
 from hlofront.runtime.sharding.storage import holds_keys, is_float0, stored
 from hlofront.runtime.sharding.typed import in_memory_of
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import ExecuteResults
 
 
 class FastPath(NamedTuple):
@@ -84,12 +87,14 @@ class Executable:
       device: the device that it runs on.
       committed: whether its results are committed to the device.
       donates: whether an argument is donated to it.
+      has_callbacks: whether it calls Python functions.
     """
 
     __slots__ = (
         "__weakref__",
         "_program",
         "call",
+        "calls_host",
         "committed",
         "const_args",
         "device",
@@ -130,9 +135,13 @@ class Executable:
         device: Device,
         committed: bool,
         donates: bool = False,
+        has_callbacks: bool = False,
     ):
         self.name = name
         self.donates = donates
+        # Whether it may still call Python when a call has returned; on one CPU, calls wait for it.
+        is_one_cpu = device.platform == "cpu" and self.shardings is None
+        self.calls_host = has_callbacks and not is_one_cpu
         self.layouts = None
         self.unordered = any(e.on_host and not e.ordered for e in program.effects)
         self.plain = not (
@@ -243,8 +252,16 @@ class Executable:
         buffers = list(self.const_args)
         for position, aval in zip(self.kept_inputs, self.kept_avals, strict=True):
             buffers.append(put(args[position], aval, self.device, self.committed))
-        buffers = self.laid(buffers)
-        return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
+        return self._started(self.laid(buffers)).consume_with_handlers(self.handlers)
+
+    def _started(self, buffers: Sequence[Array]) -> "ExecuteResults":
+        """Start the program, and keep its token if something is to wait until it has ended."""
+        if not (self.unordered or self.calls_host):
+            return self.loaded.execute_sharded(buffers)
+        executed = self.loaded.execute_sharded(buffers, with_tokens=True)
+        keep = tokens().keep_running if self.unordered else tokens().keep_until_exit
+        keep(executed.consume_token())
+        return executed
 
     def laid(self, buffers: Sequence[Array]) -> list[Array]:
         """Return arrays in the layouts of the program's parameters.
@@ -281,10 +298,7 @@ class Executable:
                 mode = self.layouts and self.layouts.inputs[position]
                 buffers.append(laid_out(array, mode or default_mode(aval, device)))
         handlers = [tokens.token_handler(device)] * len(ordered) + self.handlers
-        executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
-        if self.unordered:
-            tokens.keep_running(executed.consume_token())
-        results = executed.consume_with_handlers(handlers)
+        results = self._started(buffers).consume_with_handlers(handlers)
         tokens.keep_tokens(ordered, device, results[: len(ordered)])
         return [
             Token(x) if aval == token_aval else x
@@ -304,9 +318,9 @@ class Executable:
         """
         # C++ neither passes tokens, nor stores those that others wait for, nor checks results for
         # NaNs and keys for reuse, nor records the lines that made them.
-        if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
+        if not self.plain or self.calls_host:
             return None
-        if array_lines.value:
+        if nan_checks.are_on() or array_lines.value or (self.with_keys and debug_key_reuse.value):
             return None
         # Nor does it change layouts.
         if not self.takes_as_laid(args):

@@ -75,6 +75,8 @@ def _executable(
             lambda program: Compilation(program, request).lowered().text(),
         )
     else:
-        executable = Executable(program, name, call, loaded, device, committed, donates)
+        executable = Executable(
+            program, name, call, loaded, device, committed, donates, host_failures is not None
+        )
     executable.layouts = request.layouts
     return executable

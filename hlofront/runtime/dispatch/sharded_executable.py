@@ -95,7 +95,8 @@ class ShardedExecutable(Executable):
         self.failure_flags: FailureFlags | None = None
         if self.host_failures is not None and self.processes:
             self.failure_flags = failure_flags(device_assignment.devices)
-        super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
+        device, has_callbacks = device_assignment.device, host_failures is not None
+        super().__init__(program, name, call, loaded, device, True, donates, has_callbacks)
 
     def compare_first(
         self, name: str, settings: str, lowered: Callable[[ClosedJaxpr], str]
@@ -203,11 +204,10 @@ class ShardedExecutable(Executable):
                     launch.waits_in_queue()
             take_error = self._take_error if self.host_failures is not None else None
             executed, token = on_cpu.launch(self.loaded, buffers, launched, take_error)
+            if self.unordered:
+                tokens().keep_running(token)
         else:
-            executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
-            token = executed.consume_token() if self.unordered else None
-        if self.unordered:
-            tokens().keep_running(token)
+            executed = self._started(buffers)
         return executed.consume_with_handlers(self.handlers)
 
     def _take_error(self) -> RuntimeError | None:

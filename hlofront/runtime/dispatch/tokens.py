@@ -1,6 +1,7 @@
 """The tokens with which programs with effects wait for earlier ones, and the host waits for all."""
 
 import atexit
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 _latest: dict[tuple[int, Effect], tuple[Device, Array]] = {}
 # The tokens of programs with unordered effects, the oldest first.
 _running: "deque[ShardedToken]" = deque()
-# The limit on running programs, beyond which a program waits for the oldest.
+# The tokens of programs whose callbacks have no effects: their results tell of errors.
+_calling: "deque[ShardedToken]" = deque()
+# The limit on running programs of either kind, beyond which a program waits for the oldest.
 _MAX_RUNNING = 32
 # The errors that effects_barrier will raise.
 _failed: deque[Exception] = deque(maxlen=8)
@@ -72,6 +75,18 @@ def keep_running(token: "ShardedToken") -> None:
         _has_failed(_running.popleft())
 
 
+def keep_until_exit(token: "ShardedToken") -> None:
+    """Store the token of a running program that calls Python, which must not end before it."""
+    _calling.append(token)
+    while len(_calling) > _MAX_RUNNING:
+        _wait(_calling.popleft())
+
+
+def _wait(token: "ShardedToken") -> None:
+    with contextlib.suppress(failures.JaxRuntimeError):
+        token.block_until_ready()
+
+
 def _has_failed(token: "Array | ShardedToken") -> bool:
     """Wait for a program's token; return whether it failed, and store its error if so."""
     try:
@@ -101,5 +116,9 @@ def effects_barrier() -> None:
         raise first
 
 
-# Once Python exits, a program that is still running cannot call its callbacks.
-atexit.register(effects_barrier)
+@atexit.register
+def _wait_for_callbacks() -> None:
+    """Wait for running programs: once Python exits, they cannot call it, and end the process."""
+    while _calling:
+        _wait(_calling.popleft())
+    effects_barrier()
