@@ -69,7 +69,9 @@ def test_with_eight_devices(cases_file, failed_with_eight, pytestconfig):
     if cases_file not in failed_with_eight:
         return
     alone = run_cases([cases_file], 8, pytestconfig)
-    assert alone.returncode == 0, alone.stdout[-6000:] + alone.stderr[-2000:]
+    # A part of the tests may have none of the file.
+    passed = pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED
+    assert alone.returncode in passed, alone.stdout[-6000:] + alone.stderr[-2000:]
     output = failed_with_eight[cases_file]
     assert not output, (
         f"it passes by itself, but not in one process with the other files:\n{output}"
