@@ -281,8 +281,8 @@ FAULTS = (
         "only the first call of a jitted function is checked for NaNs",
         "path of the second call",
         "hlofront/runtime/dispatch/executable.py",
-        "if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):",
-        "if not self.plain or (self.with_keys and debug_key_reuse.value):",
+        "if nan_checks.are_on() or array_lines.value or",
+        "if array_lines.value or",
     ),
     Fault(
         "jit with one device accepts arguments of another",
