@@ -54,6 +54,7 @@ def differing_wrong_calls(chapter, jax_outcomes):
             yield covering, f"{call}: {error}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_refused_as_by_jax(theirs, chapter):
     """Wrong calls raise the same class of error, or give results of the same types."""
@@ -62,6 +63,7 @@ def test_refused_as_by_jax(theirs, chapter):
     assert not report, "\n".join(report)
 
 
+@pytest.mark.long
 def test_each_known_difference_is_met(theirs):
     met = {
         covering

@@ -134,12 +134,12 @@ def tests_of(part: str, *options: str) -> list[Job]:
     }
     # Of all tests, and of the first part.
     work = {
-        "programs": (500, 95),
-        "layers": (900, 200),
-        "runtime": (500, 57),
-        "corpora and numpy": (600, 90),
-        "samples": (510, 120),
-        "lowering": (400, 33),
+        "programs": (530, 105),
+        "layers": (920, 155),
+        "runtime": (500, 80),
+        "corpora and numpy": (600, 80),
+        "samples": (510, 100),
+        "lowering": (400, 27),
     }
     # What `./check` has run as quick code, `./check rest` runs as the code that users get.
     parts = {"lowering": part if is_first else "all"}

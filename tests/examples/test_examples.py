@@ -33,6 +33,7 @@ def test_kmeans_clusters_as_well_as_scikit_learn():
     assert abs(ours - theirs) < (8 if ours > 1 else 0.08)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("devices", "exchanged"), [("8", "{'all-reduce': 2}"), ("1", "{}")])
 def test_sharded_learns_on_any_number_of_devices(devices, exchanged):
     text = run(str(EXAMPLES / "sharded.py"), JAX_NUM_CPU_DEVICES=devices, JAX_PLATFORMS="cpu")

@@ -573,6 +573,7 @@ def mutated(module, chance):
 @pytest.mark.parametrize(
     "name", ["gpt_block.hlo", "scan_grad.hlo", "linalg.hlo", "gpu_triton.hlo", "sorting.hlo"]
 )
+@pytest.mark.long
 def test_one_change_is_few_words(name):
     text = text_of(name)
     expected = canonical(text)

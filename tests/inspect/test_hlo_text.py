@@ -162,6 +162,7 @@ PIECES = ["{", "}", "(", ")", "[", "]", '"', ",", "=", "%", "\n", "ROOT ", "ENTR
     st.floats(0, 1),
     st.booleans(),
 )
+@pytest.mark.long
 def test_edited_text_is_read_or_refused(name, edits, end, cut):
     text = ALL[name]
     for where, length, piece in edits:

@@ -34,6 +34,7 @@ def refused_or_read(text, whole):
             assert len(start) < 12, error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_truncated_anywhere(name):
     text = (TEXTS / name).read_text(encoding="utf-8")

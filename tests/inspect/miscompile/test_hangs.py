@@ -51,6 +51,7 @@ def test_a_loop_that_hangs_only_when_it_is_compiled(hangs, function, primitive):
     assert "more than 60 seconds" in str(report)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_loop_that_does_not_end_one_step_at_a_time_either_is_an_error():
     def endless(x):

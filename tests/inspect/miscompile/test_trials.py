@@ -9,6 +9,7 @@ from hlofront.inspect.miscompile.parts import inlined, part_of, smallest
 from hlofront.inspect.miscompile.trials import Trials
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_program_that_does_not_end_is_ended():
     def endless(x):
