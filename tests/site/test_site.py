@@ -32,9 +32,8 @@ class Built:
         self.folder = folder
         began = time.monotonic()
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-        done = subprocess.run(
-            [*command, str(ROOT / "docs"), str(folder)], capture_output=True, text=True, cwd=ROOT
-        )
+        command += ["-j", "auto", str(ROOT / "docs"), str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
         self.seconds = time.monotonic() - began
         self.status, self.warnings = done.returncode, done.stderr.strip()
         # The page that a server shows for unknown addresses takes styles from the site's address.
