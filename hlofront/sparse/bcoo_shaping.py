@@ -145,8 +145,6 @@ def bcoo_broadcast_in_dim(
     n_leading = n_batch + n_sparse
     dense_from = own[n_leading] if n_dense else len(shape)
     sparse_from = own[n_batch] if n_sparse else dense_from
-    if not n_sparse and n_dense:
-        sparse_from = dense_from = own[n_batch]
     sources = dict(zip(own, range(mat.ndim), strict=True))
     parts: list[Array] = []
     numbers: list[int | None] = []
