@@ -9,7 +9,9 @@ a helper of tests is followed to the tests that import it.
 
 import ast
 import functools
+import keyword
 import pathlib
+import re
 import sys
 from collections.abc import Iterable
 
@@ -98,6 +100,16 @@ def affected_tests(changed: Iterable[str]) -> list[str]:
     return sorted(ranks, key=lambda path: (ranks[path], path))
 
 
+def primitives_of(path: str) -> set[str]:
+    """Return the primitives of a module: those that it defines, or has rules of."""
+    found: set[str] = set()
+    for file in {ROOT / path, ROOT / path.replace("_rules.py", ".py")}:
+        if file.exists():
+            text = file.read_text(encoding="utf-8")
+            found |= set(re.findall(r"^(?:@.*\W)?([a-z]\w*)_p\b", text, re.MULTILINE))
+    return {name for name in found if not keyword.iskeyword(name)}
+
+
 def words_of(changed: Iterable[str]) -> list[str]:
     """Return the words by which pytest's -k chooses samples and corpora of changed modules."""
     paths = [
@@ -110,6 +122,7 @@ def words_of(changed: Iterable[str]) -> list[str]:
         path.parent.name if path.stem == "rules" else path.stem.removesuffix("_rules")
         for path in paths
     }
+    words |= {name for path in paths for name in primitives_of(str(path))}
     return sorted(word for word in words if word.isidentifier() and not word.startswith("__"))
 
 

@@ -40,5 +40,10 @@ def test_texts_affect_no_test():
     assert affected_tests(["README.md", "check"]) == []
 
 
-def test_samples_and_corpora_are_chosen_by_the_names_of_modules():
-    assert words_of(["hlofront/primitives/arrays/sorting.py", "README.md"]) == ["sorting"]
+def test_samples_and_corpora_are_chosen_by_names_of_modules_and_primitives():
+    assert words_of(["hlofront/core/axes.py", "README.md"]) == ["axes"]
+    words = words_of(["hlofront/primitives/arrays/scattering_rules.py"])
+    assert {"scattering", "scatter", "scatter_add"} <= set(words) and "add" not in words
+    assert "sort" in words_of(["hlofront/lowering/ops/sort.py"])
+    # `and` and `or` are words of pytest's expressions.
+    assert not {"and", "or"} & set(words_of(["hlofront/primitives/elementwise/elementwise.py"]))
