@@ -16,6 +16,7 @@ DEPRECATED = {
     "backend of jit": lambda: jax.jit(jnp.sin, backend="cpu")(x),
     "device of jit": lambda: jax.jit(jnp.sin, device=jax.devices()[0])(x),
     "an array as a dtype": lambda: x.__numpy_dtype__,
+    "host_id of local_devices": lambda: jax.local_devices(host_id=jax.process_index()),
     "use_magma of eig": lambda: jax.lax.linalg.eig(jnp.eye(2), use_magma=False),
     "one_hot of floats": lambda: jax.nn.one_hot(x, 2),
     "complex to real": lambda: (x + 1j).astype(float),

@@ -207,6 +207,17 @@ def test_slices_of_a_split_array_are_split_as_it_is_inside_jit_and_outside(index
         np.testing.assert_array_equal(part, values[index])
 
 
+@pytest.mark.parametrize("order", [None, (0, 1), (1, 0)])
+def test_a_reshape_that_reads_in_another_order_leaves_no_axis_split_by_chance(order):
+    x = split(explicit, "x", None)
+    merged = jax.jit(lambda x: lax.reshape(x, (x.size,), order))
+    if order == (1, 0):
+        with pytest.raises(jax.errors.ShardingTypeError, match="it is ambiguous along which axes"):
+            merged(x)
+    else:
+        assert str(jax.typeof(merged(x))) == f"float32[{x.size}@x]"
+
+
 @pytest.mark.parametrize(
     "entries, type_text", [(("x", "y"), "float32[4@y]"), (("x",), "float32[4]")]
 )
