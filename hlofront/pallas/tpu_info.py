@@ -31,7 +31,7 @@ class ChipVersion(enum.Enum):
         return self.value
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class SparseCoreInfo:
     """The SparseCores of a chip.
 
@@ -50,7 +50,7 @@ class SparseCoreInfo:
     dma_granule_size_bytes: int
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class TpuInfo:
     """The facts about a device of a TPU, whose rates and HBM are those of one TensorCore.
 
@@ -152,32 +152,32 @@ _PRODUCTS: dict[ChipVersion, tuple[_Operands, ...]] = {
     ChipVersion.TPU_8T: _also("int4"),
 }
 
-_KIB, _MIB, _GB, _TERA = 1 << 10, 1 << 20, 10**9, 10**12
-# By chip: the generation, the size and number of matrix units, the accumulators of each; VMEM and
-# SMEM in MiB; CMEM in MB; HBM and its bandwidth in GB of one TensorCore; the rates of products of
-# bfloat16, int8, float8 and int4 in 10^12 operations per second. As in jax 0.12.0.1.
-_CHIPS: dict[ChipVersion, tuple[float, ...]] = {
-    ChipVersion.TPU_V2: (2, 128, 1, 0, 16, 1 / 64, 0, 8, 358, 23, 0, 0, 0),
-    ChipVersion.TPU_V3: (3, 128, 2, 0, 16, 1 / 64, 0, 17.2, 412.5, 70, 0, 0, 0),
-    ChipVersion.TPU_V4I: (4, 128, 4, 0, 16, 1, 134, 8.59, 614, 137, 0, 0, 0),
-    ChipVersion.TPU_V4: (4, 128, 4, 0, 16, 1, 67, 17.2, 615, 137.5, 0, 0, 0),
-    ChipVersion.TPU_V5E: (5, 128, 4, 0, 128, 1, 0, 17.2, 820, 197, 394, 0, 788),
-    ChipVersion.TPU_V5P: (5, 128, 4, 0, 64, 1, 0, 51.5, 1230, 229.5, 459, 0, 920),
-    ChipVersion.TPU_V6E: (6, 256, 2, 0, 128, 1, 0, 34.4, 1640, 920, 1840, 920, 3680),
-    ChipVersion.TPU_7: (7, 256, 2, 128, 64, 1, 0, 103, 3700, 1155, 0, 2300, 0),
-    ChipVersion.TPU_7X: (7, 256, 2, 128, 64, 1, 0, 103, 3700, 1155, 0, 2300, 0),
-    ChipVersion.TPU_8I: (8, 256, 2, 256, 192, 1, 0, 154.5, 4300, 550.5, 0, 4404, 0),
-    ChipVersion.TPU_8T: (8, 256, 2, 256, 128, 1, 0, 231, 6400, 996.1, 996.1, 5976.9, 11953.8),
+# The units of the table below, from the generation on: MiB of VMEM, MB of CMEM, KiB of SMEM, 10 MB
+# of HBM, 0.1 GB per second, and 10^11 operations per second.
+_UNITS = (1, 1, 1, 1, 1 << 20, 10**6, 1 << 10, 10**7, 10**8, *[10**11] * 4)
+# By chip: the generation, the size and number of matrix units, the accumulators of each, the
+# capacities of VMEM, CMEM, SMEM and HBM, the bandwidth of HBM, and the rates of products of
+# bfloat16, int8, float8 and int4, of one TensorCore. As in jax 0.12.0.1.
+_CHIPS: dict[ChipVersion, tuple[int, ...]] = {
+    ChipVersion.TPU_V2: (2, 128, 1, 0, 16, 0, 16, 800, 3580, 230, 0, 0, 0),
+    ChipVersion.TPU_V3: (3, 128, 2, 0, 16, 0, 16, 1720, 4125, 700, 0, 0, 0),
+    ChipVersion.TPU_V4I: (4, 128, 4, 0, 16, 134, 1024, 859, 6140, 1370, 0, 0, 0),
+    ChipVersion.TPU_V4: (4, 128, 4, 0, 16, 67, 1024, 1720, 6150, 1375, 0, 0, 0),
+    ChipVersion.TPU_V5E: (5, 128, 4, 0, 128, 0, 1024, 1720, 8200, 1970, 3940, 0, 7880),
+    ChipVersion.TPU_V5P: (5, 128, 4, 0, 64, 0, 1024, 5150, 12300, 2295, 4590, 0, 9200),
+    ChipVersion.TPU_V6E: (6, 256, 2, 0, 128, 0, 1024, 3440, 16400, 9200, 18400, 9200, 36800),
+    ChipVersion.TPU_7: (7, 256, 2, 128, 64, 0, 1024, 10300, 37000, 11550, 0, 23000, 0),
+    ChipVersion.TPU_7X: (7, 256, 2, 128, 64, 0, 1024, 10300, 37000, 11550, 0, 23000, 0),
+    ChipVersion.TPU_8I: (8, 256, 2, 256, 192, 0, 1024, 15450, 43000, 5505, 0, 44040, 0),
+    ChipVersion.TPU_8T: (8, 256, 2, 256, 128, 0, 1024, 23100, 64000, 9961, 9961, 59769, 119538),
 }
-# By chip with SparseCores: their number, the subcores and lanes of each, the KiB of a subcore's
-# memory, the bytes that a copy moves at least.
-_SPARSE_CORES: dict[ChipVersion, tuple[int, ...]] = {
-    ChipVersion.TPU_V5P: (4, 16, 8, 512, 32),
-    ChipVersion.TPU_V6E: (2, 16, 8, 256, 32),
-    ChipVersion.TPU_7: (2, 16, 16, 512, 32),
-    ChipVersion.TPU_7X: (2, 16, 16, 512, 32),
-    ChipVersion.TPU_8I: (1, 4, 16, 512, 64),
-    ChipVersion.TPU_8T: (2, 16, 16, 256, 64),
+_SPARSE_CORES: dict[ChipVersion, SparseCoreInfo] = {
+    ChipVersion.TPU_V5P: SparseCoreInfo(4, 16, 8, 512 << 10, 32),
+    ChipVersion.TPU_V6E: SparseCoreInfo(2, 16, 8, 256 << 10, 32),
+    ChipVersion.TPU_7: SparseCoreInfo(2, 16, 16, 512 << 10, 32),
+    ChipVersion.TPU_7X: SparseCoreInfo(2, 16, 16, 512 << 10, 32),
+    ChipVersion.TPU_8I: SparseCoreInfo(1, 4, 16, 512 << 10, 64),
+    ChipVersion.TPU_8T: SparseCoreInfo(2, 16, 16, 256 << 10, 64),
 }
 _KINDS = {
     "TPU v2": ChipVersion.TPU_V2,
@@ -214,42 +214,12 @@ def get_tpu_info_for_chip(
             f"num_tensor_cores_per_logical_device is 1, or 2 for v4 and v5p: got {cores} for "
             f"{chip_version}"
         )
-    facts = _CHIPS[chip_version]
-    generation, columns, mxus, accumulators, vmem, smem, cmem, hbm, bandwidth, *rates = facts
-    bf16, int8, fp8, int4 = (round(rate * 10) * (_TERA // 10) for rate in rates)
-    return TpuInfo(
-        chip_version=chip_version,
-        generation=int(generation),
-        num_cores=cores,
-        num_lanes=128,
-        num_sublanes=16 if chip_version is ChipVersion.TPU_8T else 8,
-        mxu_column_size=int(columns),
-        num_mxus=int(mxus),
-        num_accumulators=int(accumulators),
-        vmem_capacity_bytes=int(vmem * _MIB),
-        cmem_capacity_bytes=int(cmem * 10**6),
-        smem_capacity_bytes=int(smem * _MIB),
-        hbm_capacity_bytes=round(hbm * 1000) * (_GB // 1000),
-        mem_bw_bytes_per_second=round(bandwidth * 10) * (_GB // 10),
-        bf16_ops_per_second=bf16,
-        int8_ops_per_second=int8,
-        fp8_ops_per_second=fp8,
-        int4_ops_per_second=int4,
-        sparse_core=_sparse_core(*_SPARSE_CORES.get(chip_version, ())),
-    )
-
-
-def _sparse_core(*facts: int) -> SparseCoreInfo | None:
-    if not facts:
-        return None
-    cores, subcores, lanes, vmem, granule = facts
-    return SparseCoreInfo(
-        num_cores=cores,
-        num_subcores=subcores,
-        num_lanes=lanes,
-        vmem_capacity_bytes=vmem * _KIB,
-        dma_granule_size_bytes=granule,
-    )
+    generation, *facts = [
+        fact * unit for fact, unit in zip(_CHIPS[chip_version], _UNITS, strict=True)
+    ]
+    sublanes = 16 if chip_version is ChipVersion.TPU_8T else 8
+    sparse_core = _SPARSE_CORES.get(chip_version)
+    return TpuInfo(chip_version, generation, cores, 128, sublanes, *facts, sparse_core)
 
 
 class Tiling(enum.Enum):
