@@ -1,6 +1,6 @@
 """Copies between memories: async_copy, make_async_copy, sync_copy, and their primitives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlofront.base import tree
@@ -107,11 +107,13 @@ class AsyncCopyDescriptor:
         """Wait for the copy, and if it has a source semaphore, until the source has been read."""
         if self.operands.src_sem is not None:
             self._wait(is_wait_send=True)
-        self._wait(is_wait_send=False)
+        self.wait_recv()
 
     def wait_recv(self) -> None:
-        """Wait until the copy has arrived."""
+        """Wait until the copy has arrived, and is written to its destination."""
         self._wait(is_wait_send=False)
+
+    wait_write = wait_recv
 
     def wait_send(self) -> None:
         """Wait until a copy to another device has been sent.
@@ -124,10 +126,6 @@ class AsyncCopyDescriptor:
                 "wait_send is for copies to other devices, of make_async_remote_copy: use wait()"
             )
         self._wait(is_wait_send=True)
-
-    def wait_write(self) -> None:
-        """Wait until the copy is written to its destination."""
-        self._wait(is_wait_send=False)
 
     def wait_read(self) -> None:
         """Wait until the source has been read and may be overwritten.
@@ -169,25 +167,6 @@ class _ChosenCopy(AsyncCopyDescriptor):
         switch(self.index, [lambda c=c: c._wait(is_wait_send) for c in self.copies])
 
 
-def _of_selected(
-    src: RefLike | SelectedRef,
-    dst: RefLike | SelectedRef,
-    make: Callable[..., AsyncCopyDescriptor],
-) -> AsyncCopyDescriptor | None:
-    """Return the copy from or to a reference that is chosen when the kernel runs; None for others.
-
-    Args:
-      src: the reference that is read.
-      dst: the reference that is written to.
-      make: a function of both that returns their copy.
-    """
-    if isinstance(src, SelectedRef):
-        return _ChosenCopy(src.index, [make(each, dst) for each in src.refs])
-    if isinstance(dst, SelectedRef):
-        return _ChosenCopy(dst.index, [make(src, each) for each in dst.refs])
-    return None
-
-
 def _dma_semaphore_at(sem: RefLike | None) -> tuple[RefLike | None, tuple[NDIndexer, ...]]:
     if sem is None:
         return None, ()
@@ -200,9 +179,37 @@ def _dma_semaphore_at(sem: RefLike | None) -> tuple[RefLike | None, tuple[NDInde
     return ref, transforms
 
 
+def _copy_between(
+    name: str,
+    src_ref: RefLike | SelectedRef,
+    dst_ref: RefLike | SelectedRef,
+    dst_sem: RefLike | None,
+    src_sem: RefLike | None,
+    device_id: DeviceId | None = None,
+    device_id_type: DeviceIdType | None = None,
+) -> AsyncCopyDescriptor:
+    """Return the copy that a function of this name describes, or a choice of copies."""
+    rest = (dst_sem, src_sem, device_id, device_id_type)
+    if isinstance(src_ref, SelectedRef):
+        copies = [_copy_between(name, each, dst_ref, *rest) for each in src_ref.refs]
+        return _ChosenCopy(src_ref.index, copies)
+    if isinstance(dst_ref, SelectedRef):
+        copies = [_copy_between(name, src_ref, each, *rest) for each in dst_ref.refs]
+        return _ChosenCopy(dst_ref.index, copies)
+    operands = CopyOperands(
+        *indexed(src_ref, None, name),
+        *indexed(dst_ref, None, name),
+        *_dma_semaphore_at(dst_sem),
+        *_dma_semaphore_at(src_sem),
+        device_id,
+    )
+    kind = DeviceIdType.MESH if device_id_type is None else device_id_type
+    return AsyncCopyDescriptor(operands, kind)
+
+
 def make_async_copy(
-    src_ref: RefLike,
-    dst_ref: RefLike,
+    src_ref: RefLike | SelectedRef,
+    dst_ref: RefLike | SelectedRef,
     sem: RefLike | None = None,
     *,
     src_sem: RefLike | None = None,
@@ -218,27 +225,12 @@ def make_async_copy(
     Raises:
       ValueError: if shapes or dtypes differ, or the semaphore is not one of type DMA.
     """
-    chosen = _of_selected(
-        src_ref, dst_ref, lambda src, dst: make_async_copy(src, dst, sem, src_sem=src_sem)
-    )
-    if chosen is not None:
-        return chosen
-    src, src_transforms = indexed(src_ref, None, "make_async_copy")
-    dst, dst_transforms = indexed(dst_ref, None, "make_async_copy")
-    operands = CopyOperands(
-        src,
-        src_transforms,
-        dst,
-        dst_transforms,
-        *_dma_semaphore_at(sem),
-        *_dma_semaphore_at(src_sem),
-    )
-    return AsyncCopyDescriptor(operands)
+    return _copy_between("make_async_copy", src_ref, dst_ref, sem, src_sem)
 
 
 def async_copy(
-    src_ref: RefLike,
-    dst_ref: RefLike,
+    src_ref: RefLike | SelectedRef,
+    dst_ref: RefLike | SelectedRef,
     sem: RefLike | None = None,
     *,
     src_sem: RefLike | None = None,
@@ -263,7 +255,9 @@ def async_copy(
     return copy
 
 
-def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
+def sync_copy(
+    src_ref: RefLike | SelectedRef, dst_ref: RefLike | SelectedRef, *, add: bool = False
+) -> None:
     """Copy from one reference to another, and wait until it is done.
 
     Args:
@@ -282,8 +276,8 @@ def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
 
 
 def make_async_remote_copy(
-    src_ref: RefLike,
-    dst_ref: RefLike,
+    src_ref: RefLike | SelectedRef,
+    dst_ref: RefLike | SelectedRef,
     send_sem: RefLike,
     recv_sem: RefLike,
     device_id: DeviceId | None,
@@ -302,30 +296,13 @@ def make_async_remote_copy(
     Raises:
       ValueError: if shapes or dtypes differ, or a semaphore is not one of type DMA.
     """
-    rest = (send_sem, recv_sem, device_id, device_id_type)
-    chosen = _of_selected(
-        src_ref, dst_ref, lambda src, dst: make_async_remote_copy(src, dst, *rest)
-    )
-    if chosen is not None:
-        return chosen
-    src, src_transforms = indexed(src_ref, None, "make_async_remote_copy")
-    dst, dst_transforms = indexed(dst_ref, None, "make_async_remote_copy")
-    operands = CopyOperands(
-        src,
-        src_transforms,
-        dst,
-        dst_transforms,
-        *_dma_semaphore_at(recv_sem),
-        *_dma_semaphore_at(send_sem),
-        device_id,
-    )
-    kind = DeviceIdType.MESH if device_id_type is None else device_id_type
-    return AsyncCopyDescriptor(operands, kind)
+    name = "make_async_remote_copy"
+    return _copy_between(name, src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
 
 
 def async_remote_copy(
-    src_ref: RefLike,
-    dst_ref: RefLike,
+    src_ref: RefLike | SelectedRef,
+    dst_ref: RefLike | SelectedRef,
     send_sem: RefLike,
     recv_sem: RefLike,
     device_id: DeviceId | None,

@@ -1,6 +1,6 @@
 """pl.select_ref: one of several references, chosen when the kernel runs, to copy from or to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.aval import typeof
@@ -40,10 +40,6 @@ class SelectedRef:
     def at(self) -> "_Indexer":
         return _Indexer(self)
 
-    def mapped(self, function: Callable[[RefLike], RefLike]) -> "SelectedRef":
-        """Return one of the results of a function of each reference."""
-        return SelectedRef(self.index, [function(ref) for ref in self.refs])
-
 
 class _Indexer:
     """The value of `selected.at`, which is indexed to get a view of the selected reference."""
@@ -54,7 +50,8 @@ class _Indexer:
         self.ref = ref
 
     def __getitem__(self, index: RefIndex) -> SelectedRef:
-        return self.ref.mapped(lambda ref: ref.at[index])  # pyright: ignore[reportAttributeAccessIssue]
+        parts = [ref.at[index] for ref in self.ref.refs]  # pyright: ignore[reportAttributeAccessIssue]
+        return SelectedRef(self.ref.index, parts)
 
 
 def select_ref(idx: ArrayLike, *refs: RefLike) -> SelectedRef:
