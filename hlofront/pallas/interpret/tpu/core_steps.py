@@ -11,18 +11,16 @@ from hlofront.higher_order.checkify.checking import check_p
 from hlofront.pallas.debug_checks import makes_checks, message_of
 from hlofront.pallas.hints import delay_p, touch_p, trace_value_p
 from hlofront.pallas.interpret.tpu.memory import Buffer
-from hlofront.pallas.interpret.tpu.steps import GridStep, at_once, line_of, step
+from hlofront.pallas.interpret.tpu.steps import GridStep, line_of, step
 from hlofront.pallas.prng import prng_random_bits_p, prng_seed_p, threefry
 
 
 @step(delay_p, touch_p, trace_value_p)
-@at_once
 def _(self: GridStep, equation: Equation, operand: Any) -> Sequence[Any]:
     return []
 
 
 @step(prng_seed_p)
-@at_once
 def _(self: GridStep, equation: Equation, state: Buffer, *seeds: NumPyArray) -> Sequence[Any]:
     key: Sequence[NumPyArray] = (np.zeros(1, np.uint32), np.zeros(1, np.uint32))
     for place, seed in enumerate(seeds):
@@ -33,7 +31,6 @@ def _(self: GridStep, equation: Equation, state: Buffer, *seeds: NumPyArray) -> 
 
 
 @step(prng_random_bits_p)
-@at_once
 def _(self: GridStep, equation: Equation, state: Buffer) -> Sequence[Any]:
     shape, line = equation.params["shape"], line_of(equation)
     words = self.read(state, (), line)
@@ -44,7 +41,6 @@ def _(self: GridStep, equation: Equation, state: Buffer) -> Sequence[Any]:
 
 
 @step(check_p)
-@at_once
 def _(self: GridStep, equation: Equation, failed: Any, *operands: Any) -> Sequence[Any]:
     if failed and makes_checks():
         raise RuntimeError(f"{message_of(equation)}: debug_check failed at {line_of(equation)}")

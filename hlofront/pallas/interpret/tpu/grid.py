@@ -242,7 +242,9 @@ class _CoreRun:
         aliased = {mapping.num_inputs + result for _, result in device.kernel.aliases}
         before: dict[int, Starts] = {}
         left: dict[int, set[Starts]] = {position: set() for position in moving}
-        starts = yield from self._starts(moving, steps[0]) if steps else _none()
+        if not steps:
+            return
+        starts = yield from self._starts(moving, steps[0])
         for number, indices in enumerate(steps):
             if recorder is not None:
                 point = tuple(map(np.int32, indices))
@@ -258,8 +260,9 @@ class _CoreRun:
                     self.references[self.first + position].forget()
             step = self._step(indices)
             yield from step.run_jaxpr(device.kernel.jaxpr, (), self.references)
-            is_last = number + 1 == len(steps)
-            after = yield from _none() if is_last else self._starts(moving, steps[number + 1])
+            after: dict[int, Starts] = {}
+            if number + 1 < len(steps):
+                after = yield from self._starts(moving, steps[number + 1])
             for position in moving:
                 if position >= mapping.num_inputs and starts[position] != after.get(position):
                     self._copy(position, starts[position], is_in=False)
@@ -327,11 +330,6 @@ class _CoreRun:
             f"the kernel called at {kernel.line}: the steps that see one block of an output must "
             "follow each other, as the block is written to HBM after them, and not read again"
         )
-
-
-def _none() -> Generator[Waiting, None, dict[int, Starts]]:
-    yield from ()
-    return {}
 
 
 def _own_elements(blocks: Blocks) -> tuple[slice, ...]:

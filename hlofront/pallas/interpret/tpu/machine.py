@@ -79,7 +79,7 @@ class Core:
 class Copy:
     """A started copy: a thread that reads, signals, writes and signals again."""
 
-    __slots__ = ("_ends", "_held", "_line", "_received", "_sent", "thread")
+    __slots__ = ("_ends", "_held", "_is_added", "_line", "_received", "_sent", "thread")
 
     def __init__(
         self,
@@ -95,9 +95,10 @@ class Copy:
         self._ends = ends
         self._line = line
         self._held: Held | None = None
+        self._is_added = is_added
         size = int(np.prod(part.sizes, dtype=np.int64)) * src.values.dtype.itemsize
         self._sent = self._expected(sent, size, self.read)
-        self._received = self._expected(received, size, self.add if is_added else self.write)
+        self._received = self._expected(received, size, self.write)
 
     def _expected(
         self, semaphore: Semaphore | None, size: int, step: Callable[[], None]
@@ -128,38 +129,28 @@ class Copy:
             self._arrived(self._sent)
 
     def write(self) -> None:
-        """Write to the destination, after the source has been read."""
-        self._write(False)
+        """Write or add to the destination, after the source has been read, unless it has happened.
 
-    def add(self) -> None:
-        """Add to the destination, after the source has been read."""
-        self._write(True)
-
-    def _write(self, is_added: bool) -> None:
+        With that the copy ends.
+        """
         self.read()
         held = self._held
         if self._received is None or held is None:
             return
         _, _, dst, part = self._ends
-        if is_added:
+        if self._is_added:
             old = dst.read(part, self.thread, self._line)
             held = held._replace(values=held.values + old.values)
         dst.write(part, held, self.thread, self._line)
         self._arrived(self._received)
         self._received = None
 
-    def end(self) -> None:
-        """Perform the rest of the copy now."""
-        if self._received is not None:
-            _, _, step = self._received
-            step()
-
     def step(self) -> None:
         """Perform the next part of the copy."""
         if self._held is None:
             self.read()
         else:
-            self.end()
+            self.write()
 
 
 class Machine:
@@ -223,7 +214,7 @@ class Machine:
     def start(self, copy: Copy) -> None:
         """Start a copy, which is performed now or later."""
         if self.params.dma_execution_mode == "eager":
-            copy.end()
+            copy.write()
         else:
             self._copies.append(copy)
             self.go_on()
@@ -261,7 +252,7 @@ class Machine:
             if running and not has_moved:
                 raise RuntimeError(_deadlock(waiting, [core for core, _ in runs]))
         for copy in self._copies:
-            copy.end()
+            copy.write()
 
     def check_semaphores(self, cores: Sequence[Core]) -> None:
         """Raise RuntimeError if the count of a semaphore of a core is not 0."""

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,8 @@ from hlofront.pallas.interpret.tpu.clocks import Key, Thread
 from hlofront.pallas.interpret_params import InterpretParams
 
 _logger = logging.getLogger(__name__)
+# An index of NumPy that selects a view.
+Index = tuple[slice | EllipsisType, ...]
 
 
 # ---- parts of buffers ----------------------------------------------------------------------------
@@ -43,7 +46,7 @@ class BufferPart(NamedTuple):
         return [range(start, start + size * stride, stride) for start, size, stride in parts]
 
     @property
-    def slices(self) -> Any:
+    def slices(self) -> Index:
         """NumPy's index of the part with all axes, which selects a view."""
         return (*[slice(r.start, r.stop, r.step) for r in self.ranges], ...)
 
@@ -188,7 +191,7 @@ def _seen(values: NumPyArray, view: RefView) -> NumPyArray:
     return np.ascontiguousarray(np.swapaxes(split, -1, -2)).view(dtype)[..., 0]
 
 
-def _inside(part: BufferPart, shape: Shape) -> tuple[Any, Any]:
+def _inside(part: BufferPart, shape: Shape) -> tuple[Index, Index]:
     """Return the index of the overlap of a part and an array, in the array and in the part."""
     ours: list[slice] = []
     theirs: list[slice] = []
@@ -313,22 +316,17 @@ class Buffer:
           RuntimeError: for a race.
         """
         self._access(part, thread, line, False)
-        if part.outside is None:
-            written = None if self.written is None else self.written[part.slices]
-            values = self.values[part.slices].reshape(part.shape)
-            return Held(values.copy(), None if written is None else written.reshape(part.shape))
-        ours, theirs = _inside(part, self.shape)
         lenient = self.params.out_of_bounds_reads == "uninitialized"
-        if not (lenient or self._only_masked(part, theirs, mask)):
-            self._refuse(part, "read", line)
+        ours, theirs = self._places(part, "read", line, mask, lenient)
+
+        def read(array: NumPyArray, outside: object) -> NumPyArray:
+            result = np.full(part.sizes, outside, array.dtype)
+            result[theirs] = array[ours]
+            return result.reshape(part.shape)
+
         value = uninitialized_value(self.values.dtype, self.params.uninitialized_memory)
-        result = np.full(part.sizes, value, self.values.dtype)
-        result[theirs] = self.values[ours]
-        if self.written is None:
-            return Held(result.reshape(part.shape), None)
-        known = np.zeros(part.sizes, np.bool_)
-        known[theirs] = self.written[ours]
-        return Held(result.reshape(part.shape), known.reshape(part.shape))
+        written = None if self.written is None else read(self.written, False)
+        return Held(read(self.values, value), written)
 
     def write(
         self,
@@ -345,11 +343,7 @@ class Buffer:
           RuntimeError: for a race.
         """
         self._access(part, thread, line, True)
-        ours, theirs = part.slices, (...,)
-        if part.outside is not None:
-            ours, theirs = _inside(part, self.shape)
-            if not self._only_masked(part, theirs, mask):
-                self._refuse(part, "write", line)
+        ours, theirs = self._places(part, "write", line, mask)
 
         def placed(array: NumPyArray) -> NumPyArray:
             return array.reshape(part.sizes)[theirs]
@@ -360,7 +354,30 @@ class Buffer:
             known = np.ones(part.shape, np.bool_) if held.written is None else held.written
             np.copyto(self.written[ours], placed(known), where=where)
 
-    def _only_masked(self, part: BufferPart, theirs: Any, mask: NumPyArray | None) -> bool:
+    def _places(
+        self,
+        part: BufferPart,
+        kind: str,
+        line: str,
+        mask: NumPyArray | None,
+        lenient: bool = False,
+    ) -> tuple[Index, Index]:
+        """Return the index of the elements of a part in the buffer, and that of them in the part.
+
+        Raises:
+          IndexError: if others are out of bounds, unless `lenient` or masked out.
+        """
+        if part.outside is None:
+            return part.slices, (...,)
+        ours, theirs = _inside(part, self.shape)
+        if not (lenient or self._only_masked(part, theirs, mask)):
+            raise IndexError(
+                f"Out-of-bounds {kind} of {self.name}, whose shape is {self.shape}: "
+                f"{part.outside}. It is at {line}"
+            )
+        return ours, theirs
+
+    def _only_masked(self, part: BufferPart, theirs: Index, mask: NumPyArray | None) -> bool:
         """Return whether all elements out of bounds are masked out, or are padding of tiles."""
         if mask is not None:
             rest = mask.reshape(part.sizes).copy()
@@ -371,12 +388,6 @@ class Buffer:
         limits = _padded(self.shape, self.values.dtype)
         return all(
             not r or (r[0] >= 0 and r[-1] < n) for r, n in zip(part.ranges, limits, strict=True)
-        )
-
-    def _refuse(self, part: BufferPart, kind: str, line: str) -> None:
-        raise IndexError(
-            f"Out-of-bounds {kind} of {self.name}, whose shape is {self.shape}: {part.outside}. It "
-            f"is at {line}"
         )
 
     # ---- races

@@ -23,19 +23,13 @@ from hlofront.core.programs.subprograms import (
 )
 from hlofront.core.references import NDIndexer
 from hlofront.core.rules import RuleTable
-from hlofront.higher_order.calls.call_primitive import call_p
-from hlofront.higher_order.calls.jit_call import closed_call_p, jit_p
-from hlofront.higher_order.checkpoint.checkpoint import remat_p
 from hlofront.higher_order.control_flow.cond import cond_p
 from hlofront.higher_order.control_flow.scan import scan_p
 from hlofront.higher_order.control_flow.while_loop import while_p
-from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_rules.custom_vjp_call import custom_vjp_call_p
-from hlofront.higher_order.custom_rules.custom_vmap import custom_vmap_call_p
 from hlofront.pallas.barrier import get_barrier_semaphore_p
 from hlofront.pallas.copies import CopyOperands, dma_start_p, dma_wait_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
-from hlofront.pallas.interpret.tpu.clocks import Key, Semaphore, Semaphores, semaphores
+from hlofront.pallas.interpret.tpu.clocks import Key, Semaphores, semaphores
 from hlofront.pallas.interpret.tpu.machine import Copy, Core, Waiting
 from hlofront.pallas.interpret.tpu.memory import (
     Buffer,
@@ -63,8 +57,9 @@ from hlofront.primitives.references.references import addupdate_p, get_p, swap_p
 # The values of a program: arrays, and buffers and semaphores for references.
 Value = Any
 Results = Generator[Waiting, None, Sequence[Value]]
-# The arguments are a GridStep, the equation and its operands.
-StepRule = Callable[..., Results]
+# The arguments are a GridStep, the equation and its operands. Operations that may wait, and those
+# that run programs, are generators.
+StepRule = Callable[..., Results | Sequence[Value]]
 
 step: RuleTable[StepRule] = RuleTable(
     "step", "pallas/interpret/tpu/steps.py", "What does a core of a modeled TPU do?"
@@ -133,7 +128,11 @@ class GridStep:
             inputs = [read(atom) for atom in equation.invars]
             rule = step.get(equation.primitive)
             if rule is not None:
-                results = yield from rule(self, equation, *inputs)
+                results = rule(self, equation, *inputs)
+                if isinstance(results, Generator):
+                    results = yield from results
+            elif (called := called_by(equation)) is not None:
+                results = yield from self.run(called.closed, inputs_among(called, inputs))
             elif self._is_skipped(equation):
                 results = [np.full(v.aval.shape, np.inf, v.aval.dtype) for v in equation.outvars]  # pyright: ignore[reportAttributeAccessIssue]
             else:
@@ -302,22 +301,6 @@ def _body(equation: Equation) -> Subprogram:
     return body
 
 
-@step(
-    jit_p,
-    closed_call_p,
-    call_p,
-    custom_jvp_call_p,
-    custom_vjp_call_p,
-    custom_vmap_call_p,
-    remat_p,
-)
-def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
-    part = called_by(equation)
-    if part is None:
-        raise ValueError(f"{equation.primitive.name} does not say which program it calls")
-    return (yield from self.run(part.closed, inputs_among(part, operands)))
-
-
 @step(cond_p)
 def _(self: GridStep, equation: Equation, index: Value, *operands: Value) -> Results:
     branches = branches_of(equation)
@@ -380,30 +363,17 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
 # ---- indices -------------------------------------------------------------------------------------
 
 
-def at_once(function: Callable[..., Sequence[Value]]) -> StepRule:
-    """Return the rule of an operation that never waits."""
-
-    def rule(self: GridStep, equation: Equation, *operands: Value) -> Results:
-        yield from ()
-        return function(self, equation, *operands)
-
-    return rule
-
-
 @step(program_id_p)
-@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     return [np.int32(self.indices[equation.params["axis"]])]
 
 
 @step(num_programs_p)
-@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     return [np.int32(self.sizes[equation.params["axis"]])]
 
 
 @step(axis_index_p)
-@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     axes = self.surroundings.mesh_axes
     names = [name for name, _ in axes]
@@ -412,13 +382,11 @@ def _(self: GridStep, equation: Equation) -> Sequence[Value]:
 
 
 @step(debug_print_p)
-@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     return print_now(*operands, **equation.params)
 
 
 @step(debug_callback_p)
-@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     return equation.params["callback"](*operands)
 
@@ -427,14 +395,12 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 
 
 @step(get_p)
-@at_once
 def _(self: GridStep, equation: Equation, ref: Buffer, *indices: Value) -> Sequence[Value]:
     transforms = equation.params["tree"].unflatten(indices)
     return [self.read(ref, transforms, line_of(equation))]
 
 
 @step(swap_p)
-@at_once
 def _(
     self: GridStep, equation: Equation, ref: Buffer, value: Value, *indices: Value
 ) -> Sequence[Value]:
@@ -456,7 +422,6 @@ def _old(
 
 
 @step(addupdate_p)
-@at_once
 def _(
     self: GridStep, equation: Equation, ref: Buffer, value: Value, *indices: Value
 ) -> Sequence[Value]:
@@ -467,14 +432,12 @@ def _(
 
 
 @step(masked_load_p)
-@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms, mask, _ = equation.params["args_tree"].unflatten(operands)
     return [self.read(ref, transforms, line_of(equation), mask)]
 
 
 @step(masked_swap_p)
-@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms, value, mask = equation.params["args_tree"].unflatten(operands)
     old = _old(self, equation, ref, transforms, mask)
@@ -486,19 +449,22 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 
 
 @step(dma_start_p)
-@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     copy: CopyOperands = equation.params["tree"].unflatten(operands)
     kind, line = equation.params["device_id_type"], line_of(equation)
     device = copy.device_id
     src, dst = copy.src, self.elsewhere(copy.dst, device, None, kind, line)
-    sent = received = None
+    if copy.dst_sem is None:
+        raise ValueError(
+            f"the copy at {line} has no semaphore to wait for: give make_async_copy a scratch "
+            "buffer of type pltpu.SemaphoreType.DMA"
+        )
+    sent = None
     if copy.src_sem is not None:
         ref, number = self.semaphore(copy.src_sem, copy.src_sem_transforms, line)
         sent = ref.each[number]
-    if copy.dst_sem is not None:
-        ref, number = self.semaphore(copy.dst_sem, copy.dst_sem_transforms, line)
-        received = self.elsewhere(ref, device, None, kind, line).each[number]
+    ref, number = self.semaphore(copy.dst_sem, copy.dst_sem_transforms, line)
+    received = self.elsewhere(ref, device, None, kind, line).each[number]
     ends = (
         src,
         part_of(src.shape, copy.src_transforms),
@@ -506,18 +472,8 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
         part_of(dst.shape, copy.dst_transforms),
     )
     is_added = equation.params["add"]
-    started = Copy(self.core, ends, sent, _given(received, line), line, is_added)
-    self.core.machine.start(started)
+    self.core.machine.start(Copy(self.core, ends, sent, received, line, is_added))
     return []
-
-
-def _given(semaphore: Semaphore | None, line: str) -> Semaphore:
-    if semaphore is None:
-        raise ValueError(
-            f"the copy at {line} has no semaphore to wait for: give make_async_copy a scratch "
-            "buffer of type pltpu.SemaphoreType.DMA"
-        )
-    return semaphore
 
 
 @step(dma_wait_p)
@@ -537,7 +493,6 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
 
 
 @step(semaphore_signal_p)
-@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms, inc, device, core = equation.params["args_tree"].unflatten(operands)
     line = line_of(equation)
@@ -558,7 +513,6 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
 
 
 @step(semaphore_read_p)
-@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms = equation.params["args_tree"].unflatten(operands)
     ref, number = self.semaphore(ref, transforms, line_of(equation))
@@ -569,7 +523,6 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 
 
 @step(get_barrier_semaphore_p)
-@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     number, tag = self.surroundings.collective_id, equation.params["tag"]
     if number is None and tag is None:
@@ -583,6 +536,5 @@ def _(self: GridStep, equation: Equation) -> Sequence[Value]:
 
 
 @step(has_memory_space_p)
-@at_once
 def _(self: GridStep, equation: Equation, ref: Buffer) -> Sequence[Value]:
     return [np.bool_(equation.params["memory_space"] is HBM)]

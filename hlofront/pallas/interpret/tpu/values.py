@@ -79,31 +79,6 @@ _FUNCTIONS: dict[Primitive, Function] = {
         np.where(which, *cases[::-1]) if len(cases) == 2 else np.choose(which, cases)
     ),
 }
-# Those that take the parameters of the equation first.
-_WITH_PARAMS: dict[Primitive, Function] = {
-    shaping.reshape_p: lambda p, x: x.reshape(p["new_sizes"]),
-    shaping.squeeze_p: lambda p, x: x.squeeze(tuple(p["dimensions"])),
-    shaping.transpose_p: lambda p, x: x.transpose(p["permutation"]),
-    shaping.rev_p: lambda p, x: np.flip(x, p["dimensions"]),
-    slicing.concatenate_p: lambda p, *xs: np.concatenate(xs, p["dimension"]),
-    reducing.reduce_sum_p: lambda p, x: np.sum(_wide(x), p["axes"], dtype=_wide(x).dtype),
-    reducing.reduce_prod_p: lambda p, x: np.prod(_wide(x), p["axes"], dtype=_wide(x).dtype),
-    reducing.reduce_max_p: lambda p, x: np.max(x, p["axes"]),
-    reducing.reduce_min_p: lambda p, x: np.min(x, p["axes"]),
-    reducing.argmax_p: lambda p, x: np.asarray(np.argmax(x, *p["axes"])),
-    reducing.argmin_p: lambda p, x: np.asarray(np.argmin(x, *p["axes"])),
-    cumulative.cumsum_p: lambda p, x: _accumulated(np.add, p, _wide(x)),
-    cumulative.cumprod_p: lambda p, x: _accumulated(np.multiply, p, _wide(x)),
-    cumulative.cummax_p: lambda p, x: _accumulated(np.maximum, p, x),
-    cumulative.cummin_p: lambda p, x: _accumulated(np.minimum, p, x),
-    tile_p: lambda p, x: np.tile(x, p["reps"]),
-    reciprocal_p: lambda p, x: 1 / x,
-    roll_p: lambda p, x, shift: (
-        np.roll(x, shift, p["axis"]) if p["stride"] is None else NotImplemented
-    ),
-    reducing.reduce_and_p: lambda p, x: np.bitwise_and.reduce(x, axis=tuple(p["axes"])),
-    reducing.reduce_or_p: lambda p, x: np.bitwise_or.reduce(x, axis=tuple(p["axes"])),
-}
 
 
 def compute(
@@ -146,9 +121,7 @@ def _by_numpy(equation: Equation, aval: ShapedArray, operands: Sequence[NumPyArr
     if primitive in _FUNCTIONS:
         return _FUNCTIONS[primitive](*operands)
     if primitive in _WITH_PARAMS:
-        return _WITH_PARAMS[primitive](params, *operands)
-    if primitive in _OF_TYPE:
-        return _OF_TYPE[primitive](params, aval, *operands)
+        return _WITH_PARAMS[primitive](params, aval, *operands)
     return NotImplemented
 
 
@@ -276,7 +249,29 @@ def _bitcast(params: Params, aval: ShapedArray, x: NumPyArray) -> Result:
 
 
 # Functions of the parameters, the type of the result, and the operands.
-_OF_TYPE: dict[Primitive, Function] = {
+_WITH_PARAMS: dict[Primitive, Function] = {
+    shaping.reshape_p: lambda p, _, x: x.reshape(p["new_sizes"]),
+    shaping.squeeze_p: lambda p, _, x: x.squeeze(tuple(p["dimensions"])),
+    shaping.transpose_p: lambda p, _, x: x.transpose(p["permutation"]),
+    shaping.rev_p: lambda p, _, x: np.flip(x, p["dimensions"]),
+    slicing.concatenate_p: lambda p, _, *xs: np.concatenate(xs, p["dimension"]),
+    reducing.reduce_sum_p: lambda p, _, x: np.sum(_wide(x), p["axes"], dtype=_wide(x).dtype),
+    reducing.reduce_prod_p: lambda p, _, x: np.prod(_wide(x), p["axes"], dtype=_wide(x).dtype),
+    reducing.reduce_max_p: lambda p, _, x: np.max(x, p["axes"]),
+    reducing.reduce_min_p: lambda p, _, x: np.min(x, p["axes"]),
+    reducing.argmax_p: lambda p, _, x: np.asarray(np.argmax(x, *p["axes"])),
+    reducing.argmin_p: lambda p, _, x: np.asarray(np.argmin(x, *p["axes"])),
+    cumulative.cumsum_p: lambda p, _, x: _accumulated(np.add, p, _wide(x)),
+    cumulative.cumprod_p: lambda p, _, x: _accumulated(np.multiply, p, _wide(x)),
+    cumulative.cummax_p: lambda p, _, x: _accumulated(np.maximum, p, x),
+    cumulative.cummin_p: lambda p, _, x: _accumulated(np.minimum, p, x),
+    tile_p: lambda p, _, x: np.tile(x, p["reps"]),
+    reciprocal_p: lambda p, _, x: 1 / x,
+    roll_p: lambda p, _, x, shift: (
+        np.roll(x, shift, p["axis"]) if p["stride"] is None else NotImplemented
+    ),
+    reducing.reduce_and_p: lambda p, _, x: np.bitwise_and.reduce(x, axis=tuple(p["axes"])),
+    reducing.reduce_or_p: lambda p, _, x: np.bitwise_or.reduce(x, axis=tuple(p["axes"])),
     e.mul_p: lambda params, aval, x, y: x.astype(aval.dtype) * y.astype(aval.dtype),
     e.div_p: _div,
     e.rem_p: _rem,
