@@ -5,11 +5,16 @@ constant takes the dtype of the other operand.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
+from hlofront.bridge.mlir import Value
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower
+from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.primitives.arrays.creation import full_like
 from hlofront.primitives.elementwise import compare as c
@@ -118,6 +123,20 @@ def where(condition: Formula, yes: Formula | float, no: Formula | float) -> Form
         x.value if isinstance(x, Formula) else full_like(like.value, x) for x in (yes, no)
     )
     return Formula(c.select(condition.value, yes_array, no_array))
+
+
+def by_tracing(primitive: Primitive) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function of arrays and parameters as the general lowering of a primitive."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def rule(build: Builder, *values: Value, **params: Any) -> Value | list[Value]:
+            results = build.by_tracing(function, values, **params)
+            return results if primitive.multiple_results else results[0]
+
+        lower(primitive)(in_function(rule))
+        return function
+
+    return register
 
 
 def clip(low: float, x: Formula, high: float) -> Formula:

@@ -1,17 +1,12 @@
 """Primitives that lower to other primitives: each function is traced and called."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
-from hlofront.core.primitive import Primitive
-from hlofront.core.rules import lower
-from hlofront.lowering.core.builder import Builder, in_function
-from hlofront.lowering.core.formulas import Formula, exp, sqrt, where
+from hlofront.lowering.core.formulas import Formula, by_tracing, exp, sqrt, where
 from hlofront.primitives.elementwise import special as s
 from hlofront.primitives.elementwise.converting import convert
 
@@ -31,6 +26,7 @@ _BESSEL_TERMS = {
 }
 
 
+@by_tracing(s.bessel_i0e_p)
 def bessel_i0e(x: Array) -> Array:
     """Return exp(-|x|) I0(x), by DLMF 10.25.2 near zero and by DLMF 10.40.1 elsewhere."""
     dtype = x.dtype if x.dtype in _BESSEL_TERMS else np.dtype(np.float32)
@@ -53,20 +49,3 @@ def _nested(x: Formula, ratios: list[float]) -> Formula:
     for ratio in reversed(ratios):
         total = 1 + x * ratio * total
     return total
-
-
-# Functions of the operands and the parameters.
-BY_TRACING: dict[Primitive, Callable[..., Array]] = {
-    s.bessel_i0e_p: bessel_i0e,
-}
-
-
-def _rule(function: Callable[..., Array]) -> Callable[..., Value]:
-    def rule(build: Builder, *operands: Value, **params: object) -> Value:
-        return build.by_tracing(function, operands, None, **params)[0]
-
-    return rule
-
-
-for _primitive, _function in BY_TRACING.items():
-    lower(_primitive)(in_function(_rule(_function)))

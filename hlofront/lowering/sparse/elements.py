@@ -1,14 +1,13 @@
 """Lowering rules of the elements of sparse arrays (BCOO): gathers, scatters and sorts."""
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hlofront.base.typing import Array, DType
 from hlofront.bridge.mlir import Value
-from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
-from hlofront.lowering.core.builder import Builder, in_function
+from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.formulas import by_tracing
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.reducing import reduce_or
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, expand_dims, reshape, transpose
@@ -33,20 +32,6 @@ from hlofront.primitives.sparse.layout import (
     with_batch,
     write_at,
 )
-
-
-def by_tracing(primitive: Primitive) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function of arrays and parameters as the general lowering of a primitive."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def rule(build: Builder, *values: Value, **params: Any) -> Value | list[Value]:
-            results = build.by_tracing(function, values, **params)
-            return results if primitive.multiple_results else results[0]
-
-        lower(primitive)(in_function(rule))
-        return function
-
-    return register
 
 
 @by_tracing(s.bcoo_todense_p)

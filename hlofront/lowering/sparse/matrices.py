@@ -1,8 +1,8 @@
 """Lowering rules of sparse matrices (COO, CSR), by those of batched sparse arrays."""
 
 from hlofront.base.typing import Array, DType
+from hlofront.lowering.core.formulas import by_tracing
 from hlofront.lowering.sparse import elements
-from hlofront.lowering.sparse.elements import by_tracing
 from hlofront.lowering.sparse.products import dot_general_of_sparse
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.shaping import squeeze

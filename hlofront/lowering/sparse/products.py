@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 from hlofront.base.typing import Array, DType, Shape
-from hlofront.lowering.sparse.elements import by_tracing, sum_duplicates
+from hlofront.lowering.core.formulas import by_tracing
+from hlofront.lowering.sparse.elements import sum_duplicates
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.reducing import reduce_and, reduce_sum
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose

@@ -1,7 +1,8 @@
 """Lowering rules of sparse arrays in compressed rows (BCSR), by those of coordinates."""
 
 from hlofront.base.typing import Array, DType
-from hlofront.lowering.sparse.elements import by_tracing, extract, fromdense, todense
+from hlofront.lowering.core.formulas import by_tracing
+from hlofront.lowering.sparse.elements import extract, fromdense, todense
 from hlofront.lowering.sparse.products import dot_general_of_sparse
 from hlofront.primitives.sparse import rows as s
 from hlofront.primitives.sparse.layout import SparseInfo, common_batch, with_batch

@@ -1,17 +1,14 @@
 """Packing, unpacking and stochastic rounding, lowered as XLA's operations."""
 
 import functools
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, canonicalize_dtype, issubdtype
 from hlofront.base.elements import bfloat16, uint32
 from hlofront.base.typing import ArrayLike, DType
-from hlofront.bridge.mlir import Value
-from hlofront.core import rules
 from hlofront.core.aval import typeof
-from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.formulas import by_tracing
 from hlofront.pallas.packing import pack_elementwise_p, stochastic_round_p, unpack_elementwise_p
 from hlofront.primitives.arrays.creation import full_like
 from hlofront.primitives.elementwise.compare import select_n
@@ -27,16 +24,12 @@ from hlofront.primitives.elementwise.elementwise import (
 )
 
 
-@rules.lower(pack_elementwise_p)
-def _(build: Builder, *xs: Value, **params: Any) -> Value:
-    return build.by_tracing(_packed, xs, **params)[0]
-
-
 def _unsigned(x: ArrayLike) -> ArrayLike:
     """Return the bits of an array as unsigned integers."""
     return bitcast_convert_type(x, canonicalize_dtype(f"uint{bit_width(typeof(x).dtype)}"))
 
 
+@by_tracing(pack_elementwise_p)
 def _packed(*xs: ArrayLike, packed_dtype: DType) -> ArrayLike:
     wide = canonicalize_dtype(f"uint{bit_width(typeof(xs[0]).dtype)}")
     bits = bit_width(packed_dtype)
@@ -51,11 +44,7 @@ def _packed(*xs: ArrayLike, packed_dtype: DType) -> ArrayLike:
     return functools.reduce(bitwise_or, parts)
 
 
-@rules.lower(unpack_elementwise_p)
-def _(build: Builder, x: Value, **params: Any) -> Value:
-    return build.by_tracing(_unpacked, (x,), **params)[0]
-
-
+@by_tracing(unpack_elementwise_p)
 def _unpacked(x: ArrayLike, index: int, packed_dtype: DType, unpacked_dtype: DType) -> ArrayLike:
     bits, most = bit_width(packed_dtype), bit_width(unpacked_dtype)
     x = _unsigned(x)
@@ -73,18 +62,14 @@ def _unpacked(x: ArrayLike, index: int, packed_dtype: DType, unpacked_dtype: DTy
     return convert(shift(x, full_like(x, most - bits)), unpacked_dtype, False)
 
 
-@rules.lower(stochastic_round_p)
-def _(build: Builder, x: Value, random_bits: Value, *, target_dtype: DType) -> Value:
-    dtype = build.avals_in[0].dtype
+@by_tracing(stochastic_round_p)
+def _rounded(x: ArrayLike, random_bits: ArrayLike, target_dtype: DType) -> ArrayLike:
+    dtype = typeof(x).dtype
     if target_dtype != bfloat16 or dtype != np.float32:
         raise NotImplementedError(  # JAX raises this class.
             f"stochastic_round of {dtype} to {target_dtype}: kernels that are interpreted round "
             "float32 to bfloat16"
         )
-    return build.by_tracing(_rounded, (x, random_bits))[0]
-
-
-def _rounded(x: ArrayLike, random_bits: ArrayLike) -> ArrayLike:
     bits = bitcast_convert_type(x, uint32)
     # The lower half is cut off. Adding a random number to it carries into the upper half with a
     # probability proportional to the lower half.
