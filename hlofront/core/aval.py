@@ -28,7 +28,11 @@ from hlofront.core.sharding.mesh import AbstractMesh
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
 
 
-class MemorySpace(enum.Enum):
+class Memories(enum.Enum):
+    """The base class of the memories that types of arrays name, here and in kernels."""
+
+
+class MemorySpace(Memories):
     """The kinds of memory that a device uses: its own, and that of its host."""
 
     Device = "device"
@@ -103,7 +107,7 @@ class ShapedArray(AbstractValue):
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
-    memory_space: MemorySpace
+    memory_space: Memories
     # The mesh and, with an entry per axis, the mesh axes of type Explicit that the array is split
     # along. Both are None for an array that no such axis splits, whichever mesh it is on.
     mesh: AbstractMesh | None
@@ -126,7 +130,7 @@ class ShapedArray(AbstractValue):
         weak_type: bool = False,
         *,
         sharding: "Split | NamedSharding | None" = None,
-        memory_space: MemorySpace = MemorySpace.Device,
+        memory_space: Memories = MemorySpace.Device,
         manual_axis_type: ManualAxisType = SAME,
     ) -> "ShapedArray":
         if sharding is None and memory_space is _DEVICE and manual_axis_type is SAME:
@@ -171,7 +175,7 @@ class ShapedArray(AbstractValue):
         dtype: DTypeLike | None = None,
         weak_type: bool | None = None,
         sharding: "Split | NamedSharding | None" = None,
-        memory_space: MemorySpace | None = None,
+        memory_space: Memories | None = None,
         manual_axis_type: ManualAxisType | None = None,
     ) -> "ShapedArray":
         """Return an aval with some fields replaced; None leaves a field unchanged.
@@ -355,7 +359,7 @@ def _remade(
     shape: Shape,
     dtype: DType,
     weak_type: bool,
-    memory_space: MemorySpace,
+    memory_space: Memories,
     mesh: AbstractMesh | None,
     spec: PartitionSpec | None,
     manual_axis_type: ManualAxisType,
@@ -414,13 +418,13 @@ def _intern(
     dtype: DTypeLike,
     weak_type: bool,
     sharding: Split | NamedSharding | None,
-    memory_space: object,
+    memory_space: Memories,
     manual_axis_type: ManualAxisType,
 ) -> ShapedArray:
     shape = tuple(map(_dimension, shape))
     dtype = _as_dtype(dtype)
     weak_type = bool(weak_type)
-    if not isinstance(memory_space, MemorySpace):
+    if not isinstance(memory_space, Memories):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"memory_space is one of {', '.join(map(repr, MemorySpace))}: got {memory_space!r}"
         )

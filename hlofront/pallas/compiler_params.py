@@ -100,11 +100,21 @@ class CompilerParams:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, tuple(value))
-        for entry in self.dimension_semantics or ():
-            if not isinstance(entry, GridDimensionSemantics) and entry not in _SEMANTICS:
+        for entry in self.semantics or ():
+            if entry not in _SEMANTICS:
                 raise ValueError(
                     f"an entry of dimension_semantics is one of {sorted(_SEMANTICS)}: got {entry!r}"
                 )
+
+    @property
+    def semantics(self) -> list[str] | None:
+        """The entries of `dimension_semantics` as strings."""
+        if self.dimension_semantics is None:
+            return None
+        return [
+            entry.value if isinstance(entry, GridDimensionSemantics) else entry
+            for entry in self.dimension_semantics
+        ]
 
     def __hash__(self) -> int:
         fields = {**vars(self), "flags": tuple(sorted((self.flags or {}).items()))}

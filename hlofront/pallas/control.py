@@ -1,5 +1,6 @@
 """Branches and loops of kernels, and arithmetic on sizes: when, loop, cdiv."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,17 +9,16 @@ from hlofront.base import tree
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_known_integer
 from hlofront.higher_order.control_flow.cond import cond
 from hlofront.higher_order.control_flow.while_loop import fori_loop
-from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.rules.batching import batch_elementwise
 
 # The operand; the compiler may assume that `values` divide it.
 multiple_of_p = Primitive("multiple_of")
-rules.lower.modules[multiple_of_p.name] = ["hlofront.pallas.interpret.kernel"]
+rules.lower.modules[multiple_of_p.name] = ["hlofront.pallas.interpret.operations"]
 
 
 @rules.infer(multiple_of_p)
@@ -29,7 +29,7 @@ def _(x: ShapedArray, *, values: tuple[int, ...]) -> ShapedArray:
 batch_elementwise(multiple_of_p)
 
 
-def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
+def multiple_of(x: ArrayLike, values: Sequence[int] | int) -> Array:
     """Return an integer that the compiler may assume to be a multiple of others.
 
     Args:
@@ -62,23 +62,19 @@ def when(condition: ArrayLike, /) -> Callable[[Callable[[], None]], None]:
             if condition:
                 f()
             return
-        cond(condition, f, _nothing)
+        cond(condition, f, lambda: None)
 
     return run_when
-
-
-def _nothing() -> None:
-    return None
 
 
 def loop(
     lower: ArrayLike,
     upper: ArrayLike,
     *,
-    init_carry: Any = None,
+    init_carry: PyTree = None,
     step: ArrayLike = 1,
     unroll: int | bool | None = None,
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Callable[[Callable[..., PyTree]], PyTree]:
     """Return a decorator that immediately runs a function for each index of a range.
 
     Args:
@@ -106,7 +102,7 @@ def loop(
         raise ValueError("pl.loop requires a step that is not 0")
     has_carry = init_carry is not None
 
-    def run(body: Callable[..., Any]) -> Any:
+    def run(body: Callable[..., PyTree]) -> PyTree:
         def one_step(number: Any, carry: PyTree) -> PyTree:
             index = lower + number * step  # pyright: ignore[reportOperatorIssue]
             if has_carry:
@@ -182,31 +178,4 @@ def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
       >>> pl.strides_from_shape((2, 3, 4))
       (12, 4, 1)
     """
-    strides: list[int] = []
-    stride = 1
-    for size in reversed(shape):
-        strides.append(stride)
-        stride *= size
-    return tuple(reversed(strides))
-
-
-def broadcast_to(a: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return an array repeated along axes that it lacks, or along which it has one element.
-
-    Args:
-      a: the array.
-      shape: the shape of the result; the last axes are those of the array.
-
-    Raises:
-      ValueError: if the array does not broadcast to the shape.
-    """
-    own = typeof(a).shape
-    first = len(shape) - len(own)
-    if first < 0 or any(n not in (1, shape[first + i]) for i, n in enumerate(own)):
-        raise ValueError(
-            f"cannot broadcast an array of shape {own} to {shape}: only axes of size 1 are repeated"
-        )
-    kept = [i for i, n in enumerate(own) if n == shape[first + i]]
-    return broadcast_in_dim(
-        reshape(a, [own[i] for i in kept]), shape, tuple([first + i for i in kept])
-    )
+    return tuple([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])

@@ -6,7 +6,7 @@ check where blocks begin, and each computed index of a reference. The models of 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.base.elements import int32
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike, ArrayLikes
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Equation
 from hlofront.core.references import NDIndexer, is_known_integer
@@ -47,7 +47,7 @@ class Complaint(NamedTuple):
     error: type[Exception]
     message: str
 
-    def __call__(self, *numbers: Any) -> NoReturn:
+    def __call__(self, *numbers: NumPyArray) -> NoReturn:
         raise self.error(self.message.format(*[np.asarray(x).tolist() for x in numbers]))
 
 
@@ -63,11 +63,7 @@ def require(condition: ArrayLike, complaint: Complaint, *numbers: ArrayLike) -> 
     def complain() -> None:
         debug_callback(complaint, numbers, {}, ordered=False, partitioned=False)
 
-    cond(condition, _nothing, complain)
-
-
-def _nothing() -> None:
-    return None
+    cond(condition, lambda: None, complain)
 
 
 def debug_check(condition: ArrayLike, message: str) -> None:

@@ -4,17 +4,19 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
 
+from hlofront.base.elements import int32
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import indexed_axes_in_scope
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.trace import interpreting_with
-from hlofront.pallas.grid_mapping import GridSizes
+from hlofront.pallas.grid_mapping import DynamicGridDim, GridSizes
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import div, rem
 from hlofront.transforms.stage import JitTracer, StagingTrace
 
 # The index of the step along the axis `axis` of the grid that the kernel sees.
@@ -26,6 +28,8 @@ for _primitive in (program_id_p, num_programs_p):
     rules.lower.modules[_primitive.name] = ["hlofront.pallas.interpret.kernel"]
 
 _INDEX = ShapedArray((), "int32")
+# A size of a grid, which a program may compute.
+GridSize = ArrayLike | DynamicGridDim
 
 
 @rules.infer(program_id_p, num_programs_p)
@@ -44,9 +48,9 @@ class _Kernel(NamedTuple):
     """
 
     trace: StagingTrace
-    grid: tuple[Any, ...]
+    grid: tuple[GridSize, ...]
     own: dict[str, JitTracer]
-    indices: tuple[Any, ...] | None = None
+    indices: tuple[Array, ...] | None = None
 
 
 _kernel: ContextVar[_Kernel | None] = ContextVar("the kernel that is being traced", default=None)
@@ -80,20 +84,28 @@ def tracing_kernel(
 
 
 @contextmanager
-def tracing_pipeline(grid: tuple[Any, ...], indices: tuple[Any, ...]) -> Iterator[None]:
+def tracing_pipeline(grid: tuple[ArrayLike, ...], indices: tuple[Array, ...]) -> Iterator[None]:
     """Make `program_id` return the index of a step of a pipeline inside the current kernel.
 
     Raises:
       ValueError: outside of kernels.
     """
-    kernel = _kernel.get()
-    if kernel is None:
-        raise ValueError("a pipeline can only run in a kernel, which pallas_call traces")
-    token = _kernel.set(kernel._replace(grid=grid, indices=indices))
+    token = _kernel.set(_current("emit_pipeline")._replace(grid=grid, indices=indices))
     try:
         yield
     finally:
         _kernel.reset(token)
+
+
+def indices_of_step(number: ArrayLike, sizes: Sequence[ArrayLike]) -> list[Array]:
+    """Return the indices of a step of a grid by its number: the last axis varies fastest."""
+    number = convert(number, int32, False)
+    indices: list[Array] = []
+    for size in reversed(sizes):
+        size = convert(size, int32, False)
+        indices.append(rem(number, size))
+        number = div(number, size)
+    return indices[::-1]
 
 
 def is_tracing_kernel() -> bool:
@@ -115,21 +127,29 @@ def own_reference(purpose: str, aval: AbstractRef) -> JitTracer:
     Raises:
       ValueError: outside of kernels.
     """
-    kernel = _kernel.get()
-    if kernel is None or not kernel.trace.alive:
-        raise ValueError(f"`{purpose}` can only be called in a kernel, which pallas_call traces")
+    kernel = _current(purpose)
     if purpose not in kernel.own:
         kernel.own[purpose] = kernel.trace.new_arg(aval)
     return kernel.own[purpose]
 
 
-def _kernel_of(name: str, axis: int) -> _Kernel:
+def _current(name: str) -> _Kernel:
+    """Return the kernel that is being traced.
+
+    Raises:
+      ValueError: if there is none, with the name of the function that requires it.
+    """
     kernel = _kernel.get()
     if kernel is None or not kernel.trace.alive:
         raise ValueError(
             f"`{name}` can only be called in a kernel, which pallas_call traces: there is no grid "
             "here. Index maps take the indices of the grid as arguments."
         )
+    return kernel
+
+
+def _kernel_of(name: str, axis: int) -> _Kernel:
+    kernel = _current(name)
     if isinstance(axis, bool) or not isinstance(axis, int):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"`{name}` requires an axis of the grid as an int, got {axis!r}")
     if not 0 <= axis < len(kernel.grid):
@@ -160,7 +180,7 @@ def program_id(axis: int) -> Array:
         return program_id_p.bind(axis=axis)
 
 
-def num_programs(axis: int) -> Any:
+def num_programs(axis: int) -> ArrayLike:
     """Return the size of the kernel's grid along an axis: an int, or an array if it is dynamic.
 
     Args:

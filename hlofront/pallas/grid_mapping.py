@@ -3,16 +3,15 @@
 import inspect
 from collections.abc import Hashable, Sequence
 from types import FunctionType
-from typing import Any
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
-from hlofront.core.aval import ShapedArray
-from hlofront.core.jaxpr import DebugInfo, Jaxpr
-from hlofront.core.references import AbstractRef
+from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.jaxpr import DebugInfo, Jaxpr, Value
+from hlofront.core.references import AbstractRef, is_known_integer
 from hlofront.pallas.block_specs import (
     BlockDim,
     Blocked,
@@ -64,16 +63,6 @@ class BlockMapping(NamedTuple):
     origin: str
     pipeline_mode: Buffered | None = None
 
-    @property
-    def ref_aval(self) -> AbstractRef:
-        """The type of the kernel's reference to the block."""
-        return self.block_aval
-
-    @property
-    def memory_space(self) -> object:
-        """The memory of the block."""
-        return self.block_aval.memory_space
-
     def has_trivial_window(self) -> bool:
         """Return whether every step sees the whole array."""
         if any(
@@ -83,10 +72,6 @@ class BlockMapping(NamedTuple):
             return False
         outvars = self.index_map_jaxpr.outvars
         return all(getattr(atom, "val", None) == 0 for atom in outvars)
-
-    def replace(self, **changes: Any) -> "BlockMapping":
-        """Return a copy with some attributes replaced."""
-        return self._replace(**changes)
 
     def __repr__(self) -> str:
         return f"BlockMapping(block_shape={self.block_shape})"
@@ -115,7 +100,7 @@ class GridMapping(NamedTuple):
     grid_names: tuple[Hashable, ...] | None
     block_mappings: tuple[BlockMapping, ...]
     index_map_tree: PyTreeDef
-    index_map_avals: tuple[Any, ...]
+    index_map_avals: tuple[AbstractValue, ...]
     vmapped_dims: tuple[int, ...]
     num_index_operands: int
     num_inputs: int
@@ -128,49 +113,9 @@ class GridMapping(NamedTuple):
         return sum(size is dynamic_grid_dim for size in self.grid)
 
     @property
-    def num_scratch_operands(self) -> int:
-        return len(self.scratch_avals)
-
-    @property
-    def static_grid(self) -> tuple[int, ...]:
-        """The sizes of a grid without dynamic ones.
-
-        Raises:
-          ValueError: if a size is dynamic.
-        """
-        sizes = tuple([size for size in self.grid if isinstance(size, int)])
-        if len(sizes) != len(self.grid):
-            raise ValueError(f"the grid has dynamic sizes: {self.grid}")
-        return sizes
-
-    @property
     def kernel_axes(self) -> tuple[int, ...]:
         """The axes of the grid that kernels see: `program_id(i)` is the index along the i-th."""
         return tuple([i for i in range(len(self.grid)) if i not in self.vmapped_dims])
-
-    @property
-    def block_mappings_output(self) -> tuple[BlockMapping, ...]:
-        return self.block_mappings[self.num_inputs :]
-
-    @property
-    def slice_index_ops(self) -> slice:
-        """The kernel's references to prefetched scalars."""
-        return slice(0, self.num_index_operands)
-
-    @property
-    def slice_block_ops(self) -> slice:
-        """The kernel's references to blocks of inputs and outputs."""
-        first = self.num_index_operands
-        return slice(first, first + len(self.block_mappings))
-
-    @property
-    def slice_scratch_ops(self) -> slice:
-        """The kernel's references to scratch buffers."""
-        return slice(self.num_index_operands + len(self.block_mappings), None)
-
-    def replace(self, **changes: Any) -> "GridMapping":
-        """Return a copy with some attributes replaced."""
-        return self._replace(**changes)
 
     def __repr__(self) -> str:
         return f"GridMapping(grid={self.grid}, block_mappings={self.block_mappings})"
@@ -181,7 +126,7 @@ def block_mapping(
     origin: str,
     array_aval: ShapedArray,
     index_map_tree: PyTreeDef,
-    index_map_avals: Sequence[Any],
+    index_map_avals: Sequence[AbstractValue],
 ) -> BlockMapping:
     """Return the block mapping that a BlockSpec describes for an array.
 
@@ -219,7 +164,7 @@ def _index_map_jaxpr(
     dims: tuple[BlockDim, ...],
     origin: str,
     index_map_tree: PyTreeDef,
-    index_map_avals: Sequence[Any],
+    index_map_avals: Sequence[AbstractValue],
 ) -> Jaxpr:
     index_map = spec.index_map
 
@@ -240,7 +185,7 @@ def _index_map_jaxpr(
                 f"and a reference for each prefetched array: {error}"
             ) from None
 
-    def flat(*leaves: Any) -> list[Any]:
+    def flat(*leaves: Value) -> list[Value]:
         args, kwargs = tree.tree_unflatten(index_map_tree, leaves)
         indices = function(*args, **kwargs)
         # The index of a block of one axis need not be in a tuple.
@@ -250,7 +195,8 @@ def _index_map_jaxpr(
                 f"{where} must return {len(dims)} values to match block_shape={dims}. Currently "
                 f"returning {len(entries)} values: {indices}"
             )
-        return [_as_index(entry) for entry in entries]
+        # Python's and NumPy's integers are int32, even if 64-bit dtypes are on.
+        return [np.int32(entry) if is_known_integer(entry) else entry for entry in entries]
 
     info = DebugInfo("pallas_call index_map", shown)
     program = stage(flat, index_map_avals, info)
@@ -266,13 +212,6 @@ def _index_map_jaxpr(
             "argument: a prefetched scalar of a pltpu.PrefetchScalarGridSpec"
         )
     return program.jaxpr
-
-
-def _as_index(entry: Any) -> Any:
-    """Return an index of a block, with Python's and NumPy's integers as int32."""
-    if isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.bool_):
-        return np.int32(entry)
-    return entry
 
 
 def padding_of(dim: BlockDim) -> tuple[int, int]:

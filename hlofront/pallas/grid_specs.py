@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
+from hlofront.base.tree import PyTree
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.references import is_known_integer
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.control_flow.bodies import bullets, different_structures
 from hlofront.pallas.block_specs import BlockSpec, NoBlockSpec, no_block_spec
+from hlofront.pallas.memory import ANY
 
 # A size or a tuple of sizes, which may be traced.
 Grid = Any
@@ -20,7 +23,7 @@ BlockSpecTree = Any
 ScratchShapeTree = Any
 
 
-@dataclasses.dataclass(init=False, kw_only=True)
+@dataclasses.dataclass
 class GridSpec:
     """The grid of a kernel, the specs of its blocks, and its scratch buffers.
 
@@ -35,26 +38,25 @@ class GridSpec:
       ValueError: if a size of the grid is not an integer.
     """
 
-    grid: tuple[Any, ...]
-    grid_names: tuple[Hashable, ...] | None
-    in_specs: BlockSpecTree
-    out_specs: BlockSpecTree
+    grid: Grid = ()
+    in_specs: BlockSpecTree = no_block_spec
+    out_specs: BlockSpecTree = no_block_spec
     scratch_shapes: ScratchShapeTree = ()
+    grid_names: tuple[Hashable, ...] | None = dataclasses.field(default=None, init=False)
 
-    def __init__(
-        self,
-        grid: Grid = (),
-        in_specs: BlockSpecTree = no_block_spec,
-        out_specs: BlockSpecTree = no_block_spec,
-        scratch_shapes: ScratchShapeTree = (),
-    ):
-        self.grid, self.grid_names = _grid_and_names(grid)
-        self.in_specs = _as_tuple("in_specs", in_specs, only_sequences=True)
-        self.out_specs = _as_tuple("out_specs", out_specs, only_sequences=False)
-        self.scratch_shapes = _as_tuple("scratch_shapes", scratch_shapes, only_sequences=False)
+    def __post_init__(self) -> None:
+        self.grid, self.grid_names = _grid_and_names(self.grid)
+        if not isinstance(self.in_specs, tuple | list | NoBlockSpec):
+            raise ValueError(
+                f"`in_specs` must be a tuple or a list. Found: {self.in_specs!r}. Give one spec "
+                "per operand, as in in_specs=[spec]"
+            )
+        for name in ("in_specs", "out_specs", "scratch_shapes"):
+            if isinstance(given := getattr(self, name), list):
+                setattr(self, name, tuple(given))
 
 
-@dataclasses.dataclass(init=False, kw_only=True)
+@dataclasses.dataclass(init=False)
 class PrefetchScalarGridSpec(GridSpec):
     """A GridSpec whose first operands are scalars that index maps can also read.
 
@@ -65,7 +67,7 @@ class PrefetchScalarGridSpec(GridSpec):
       num_scalar_prefetch: the number of operands that are prefetched.
     """
 
-    num_scalar_prefetch: int
+    num_scalar_prefetch: int = 0
 
     def __init__(
         self,
@@ -77,18 +79,6 @@ class PrefetchScalarGridSpec(GridSpec):
     ):
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = num_scalar_prefetch
-        self.scratch_shapes = _as_tuple("scratch_shapes", scratch_shapes, only_sequences=False)
-
-
-def _as_tuple(name: str, specs: Any, only_sequences: bool) -> Any:
-    if isinstance(specs, list):
-        return tuple(specs)
-    if only_sequences and not isinstance(specs, tuple | NoBlockSpec):
-        raise ValueError(
-            f"`{name}` must be a tuple or a list. Found: {specs!r}. Give one spec per operand, as "
-            f"in {name}=[spec]"
-        )
-    return specs
 
 
 def _is_named(entry: object) -> bool:
@@ -102,14 +92,9 @@ def _grid_and_names(grid: Grid) -> tuple[tuple[Any, ...], tuple[Hashable, ...] |
     if entries and all(map(_is_named, entries)):
         names, entries = zip(*entries, strict=True)
     for size in entries:
-        if not is_static(size) and not _is_integer_scalar(size):
+        if not is_known_integer(size) and not _is_integer_scalar(size):
             raise ValueError(f"Grid must be a tuple of integers or jax.Array, got {grid!r}")
-    return tuple([int(size) if is_static(size) else size for size in entries]), names
-
-
-def is_static(size: object) -> bool:
-    """Return whether a size of a grid is known while the kernel is traced."""
-    return isinstance(size, int | np.integer) and not isinstance(size, bool)
+    return tuple([int(size) if is_known_integer(size) else size for size in entries]), names
 
 
 def _is_integer_scalar(size: Any) -> bool:
@@ -121,10 +106,10 @@ def _is_integer_scalar(size: Any) -> bool:
     )
 
 
-def specs_for(
-    name: str, specs: BlockSpecTree, values: Any, values_name: str
-) -> list[BlockSpec | NoBlockSpec]:
+def specs_for(name: str, specs: BlockSpecTree, values: PyTree, values_name: str) -> list[BlockSpec]:
     """Return a BlockSpec per leaf of a pytree of operands or results.
+
+    Without specs each step sees whole arrays. An array whose spec alone is left out is not moved.
 
     Args:
       name: the name of the parameter, for messages.
@@ -137,7 +122,7 @@ def specs_for(
     """
     leaves, structure = tree.tree_flatten(values)
     if isinstance(specs, NoBlockSpec):
-        return [no_block_spec] * len(leaves)
+        return [BlockSpec()] * len(leaves)
     spec_leaves, spec_structure = tree.tree_flatten(specs)
     # Nones among the operands need no spec.
     if spec_structure != structure:
@@ -155,4 +140,4 @@ def specs_for(
                 f"`{name}` must consist of pl.BlockSpec: found {spec!r} of type "
                 f"{type(spec).__name__}"
             )
-    return spec_leaves
+    return [BlockSpec(memory_space=ANY) if s is no_block_spec else s for s in spec_leaves]

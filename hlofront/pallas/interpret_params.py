@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
 
 from hlofront.base.option import Option, OptionKind, Override, Refused, optional
 
@@ -49,7 +49,7 @@ class InterpretParams:
     uninitialized_memory: Literal["nan", "zero", "raise"] = "nan"
     num_cores_or_threads: int = 1
     vector_clock_size: int | None = None
-    logging_mode: None = None
+    logging_mode: Literal[None] = None
     dma_execution_mode: Literal["eager", "on_wait", "random"] = "on_wait"
     random_seed: int | None = None
     grid_point_recorder: Callable[[Any, tuple[Any, ...], Any], Any] | None = None
@@ -57,10 +57,10 @@ class InterpretParams:
     buffer_bounds: Literal["logical", "padded"] = "logical"
 
     def __post_init__(self) -> None:
-        for name, values in _VALUES.items():
-            value = getattr(self, name)
-            if value not in values:
-                wanted = " or ".join(map(repr, values))
+        for field in dataclasses.fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if get_origin(field.type) is Literal and value not in get_args(field.type):
+                wanted = " or ".join(map(repr, get_args(field.type)))
                 raise ValueError(f"InterpretParams({name}={value!r}): {name} is {wanted}")
         if self.num_cores_or_threads < 1:
             raise ValueError(
@@ -78,16 +78,6 @@ class InterpretParams:
     def num_cores_per_device(self) -> int:
         """The number of cores of a device."""
         return self.num_cores_or_threads
-
-
-_VALUES: dict[str, tuple[object, ...]] = {
-    "on_race": ("raise", "warn"),
-    "out_of_bounds_reads": ("raise", "uninitialized"),
-    "uninitialized_memory": ("nan", "zero", "raise"),
-    "logging_mode": (None,),
-    "dma_execution_mode": ("eager", "on_wait", "random"),
-    "buffer_bounds": ("logical", "padded"),
-}
 
 
 # ---- the mode in which all kernels are interpreted -----------------------------------------------

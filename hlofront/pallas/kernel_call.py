@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from hlofront.base import tree
 from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, Avals, ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, Avals, MemorySpace, ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Var
@@ -18,7 +18,7 @@ from hlofront.core.references import RefEffect
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxes, Tangent, Tangents, Zero
 from hlofront.higher_order.control_flow.mapping import map as map_in_order
-from hlofront.higher_order.selecting import where
+from hlofront.higher_order.selecting import where, with_zeros
 from hlofront.pallas.block_specs import CostEstimate, squeezed
 from hlofront.pallas.grid_mapping import BlockMapping, GridMapping
 from hlofront.pallas.hints import KernelEffect
@@ -44,13 +44,15 @@ rules.lower.modules[pallas_call_p.name] = [
 
 @rules.infer(pallas_call_p)
 def _(*avals: AbstractValue, out_avals: Avals, **_: object) -> list[ShapedArray]:
+    # Inside shard_map, results vary along all manual axes that an operand varies along. Their
+    # memories are those of the call alone.
     varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
+    results = [aval.update(memory_space=MemorySpace.Device) for aval in out_avals]
     if not varying:
-        return list(out_avals)
-    # Inside shard_map, results vary along all manual axes that an operand varies along.
+        return results
     return [
         aval.update(manual_axis_type=aval.manual_axis_type.with_varying(varying))
-        for aval in out_avals
+        for aval in results
     ]
 
 
@@ -63,8 +65,8 @@ def _(*avals: AbstractValue, jaxpr: Jaxpr, **_: object) -> Effects:
 
 @rules.subprograms(pallas_call_p)
 def _(*, jaxpr: Jaxpr, grid_mapping: GridMapping, **_: object) -> tuple[Subprogram]:
-    is_static_grid = not grid_mapping.num_dynamic_grid_bounds
-    steps = math.prod(grid_mapping.static_grid) if is_static_grid else None
+    sizes = [size for size in grid_mapping.grid if isinstance(size, int)]
+    steps = math.prod(sizes) if len(sizes) == len(grid_mapping.grid) else None
     return (Subprogram(jaxpr, "jaxpr", "body", iterations=steps),)
 
 
@@ -97,7 +99,7 @@ def _(
     )
     ins, outs = mapping.block_mappings[:inputs], mapping.block_mappings[inputs:]
     new_ins, new_outs = where(ins, moving_in), where(outs, moving_out)
-    new_mapping = mapping.replace(
+    new_mapping = mapping._replace(
         block_mappings=(
             *ins,
             *map(_of_tangent, new_ins),
@@ -136,12 +138,8 @@ def _(
             "cost_estimate": _times(params["cost_estimate"], 2),
         },
     )
-    moved = iter(results[len(out_avals) :])
-    tangents_out: list[Tangent] = [
-        next(moved) if moves else Zero(aval.to_tangent_aval())
-        for aval, moves in zip(out_avals, moving_out, strict=True)
-    ]
-    return results[: len(out_avals)], tangents_out
+    count = len(out_avals)
+    return results[:count], with_zeros(results[count:], moving_out, out_avals)
 
 
 def _kernel_of_tangents(
@@ -172,7 +170,7 @@ def _kernel_of_tangents(
 
 
 def _of_tangent(mapping: BlockMapping) -> BlockMapping:
-    return mapping.replace(
+    return mapping._replace(
         block_aval=mapping.block_aval.to_tangent_aval(),
         array_aval=mapping.array_aval.to_tangent_aval(),
         origin=f"the tangent of {mapping.origin}",
@@ -214,14 +212,12 @@ def _(axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: Any) -> Bat
     aliased = {
         position + mapping.num_dynamic_grid_bounds for position, _ in params["input_output_aliases"]
     }
-    operands = [
-        to_front(value, batch_axis, axis.size)
-        if batch_axis is not None or position in aliased
-        else value
-        for position, (value, batch_axis) in enumerate(zip(values, axes, strict=True))
-    ]
     is_batched = [
         batch_axis is not None or position in aliased for position, batch_axis in enumerate(axes)
+    ]
+    operands = [
+        to_front(value, batch_axis, axis.size) if flag else value
+        for value, batch_axis, flag in zip(values, axes, is_batched, strict=True)
     ]
     results = pallas_call_p.bind(
         *operands,
@@ -265,7 +261,7 @@ def _over_batch(mapping: GridMapping, size: int, is_batched: Sequence[bool]) -> 
     avals, structure = tree.tree_flatten(((_INDEX, *args), {}))
     flags = [*is_batched, *[True] * mapping.num_outputs]
     names = mapping.grid_names
-    return mapping.replace(
+    return mapping._replace(
         grid=(size, *mapping.grid),
         grid_names=None if names is None else (None, *names),
         block_mappings=tuple(
@@ -285,9 +281,9 @@ def _block_over_batch(mapping: BlockMapping, size: int, is_batched: bool) -> Blo
     jaxpr = mapping.index_map_jaxpr
     example = Var(_INDEX)
     if not is_batched:
-        return mapping.replace(index_map_jaxpr=jaxpr.replace(invars=(example, *jaxpr.invars)))
+        return mapping._replace(index_map_jaxpr=jaxpr.replace(invars=(example, *jaxpr.invars)))
     array_aval = mapping.array_aval
-    return mapping.replace(
+    return mapping._replace(
         block_shape=(squeezed, *mapping.block_shape),
         index_map_jaxpr=jaxpr.replace(
             invars=(example, *jaxpr.invars), outvars=(example, *jaxpr.outvars)

@@ -177,7 +177,8 @@ def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
 
 @rules.jvp(masked_swap_p)
 def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
-    ref, value = tangents[0], _position_of_value(params["args_tree"], len(primals))
+    ref = tangents[0]
+    _, _, value, _ = params["args_tree"].unflatten(range(len(primals)))
     if type(ref) is Zero and is_nonzero(tangents[value]):
         not_differentiated("a store", primals[0])
     old = masked_swap_p.bind(*primals, **params)
@@ -185,9 +186,3 @@ def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
         return old, Zero.of(old)
     rest = [instantiate(tangents[i]) if i == value else x for i, x in enumerate(primals)]
     return old, masked_swap_p.bind(ref, *rest[1:], **params)
-
-
-def _position_of_value(structure: PyTreeDef, count: int) -> int:
-    """Return the position of the new value among the operands of a masked store."""
-    _, _, value, _ = structure.unflatten(range(count))
-    return value

@@ -13,7 +13,7 @@ from hlofront.base.dtypes import canonicalize_dtype, float0, iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType, NumPyDType, bool_, extended, int32
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, DType, DTypeLike
-from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray
+from hlofront.core.aval import AbstractValue, Memories, MemorySpace, ShapedArray
 from hlofront.core.references import AbstractRef
 from hlofront.primitives.arrays.creation import empty, full
 from hlofront.primitives.elementwise.converting import convert
@@ -119,7 +119,17 @@ def buffer_type(shape: Sequence[int], dtype: DTypeLike, memory_space: object) ->
     return MemoryRef(ShapedArray(tuple(map(int, shape)), dtype), memory_space)
 
 
-class KernelMemorySpace(enum.Enum):
+class _Memories(Memories):
+    """Memories of kernels, which are called with the shape and dtype of a buffer for its type."""
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
+        return buffer_type(shape, dtype, self)
+
+
+class KernelMemorySpace(_Memories):
     """The memories of kernels for any kind of device.
 
     Calling a member with a shape and a dtype returns the type of a buffer there.
@@ -136,14 +146,8 @@ class KernelMemorySpace(enum.Enum):
     # Keys of random numbers.
     KEY = "key"
 
-    def __str__(self) -> str:
-        return self.value
 
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
-        return buffer_type(shape, dtype, self)
-
-
-class TpuMemorySpace(enum.Enum):
+class TpuMemorySpace(_Memories):
     """The memories of a TPU.
 
     Calling a member with a shape and a dtype returns the type of a buffer there, as in
@@ -161,14 +165,8 @@ class TpuMemorySpace(enum.Enum):
     # The main memory: tens of GB.
     HBM = "hbm"
 
-    def __str__(self) -> str:
-        return self.value
-
     def __repr__(self) -> str:
         return self.name
-
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
-        return buffer_type(shape, dtype, self)
 
 
 # The memory of the host.
@@ -216,7 +214,7 @@ _DTYPE_OF_TYPE = {
 }
 
 
-def ref_aval_of(scratch: Any, what: str) -> AbstractRef:
+def ref_aval_of(scratch: object, what: str) -> AbstractRef:
     """Return the aval of a reference to the buffer or semaphores that a scratch shape describes.
 
     Args:

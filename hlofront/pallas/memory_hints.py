@@ -1,24 +1,70 @@
-"""What kernels say and ask about the memory of references: annotate and has_memory_space."""
+"""What programs say and ask about the memory of arrays and references, for kernels of TPUs."""
 
 import numpy as np
 
 from hlofront.base.elements import bool_
 from hlofront.base.tree_nodes import register_pytree_node
-from hlofront.base.typing import Array, ArrayLikes
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Memories, ShapedArray
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef, RefView, shape_after
-from hlofront.pallas.memory import ANY, HBM, VMEM, TpuMemorySpace, space_of
+from hlofront.pallas.memory import ANY, HBM, HOST, SMEM, VMEM, TpuMemorySpace, space_of
+from hlofront.primitives.elementwise.converting import as_array_of_trace
 from hlofront.primitives.references.references import RefLike, TransformedRef, indexed
 from hlofront.primitives.references.rules import Discharged
-from hlofront.primitives.rules.derivatives import no_derivative
+from hlofront.primitives.rules.batching import batch_elementwise
+from hlofront.primitives.rules.derivatives import linear, no_derivative
+from hlofront.runtime.array.transfer import device_put
 
 # The operand is a reference; the result is whether it is in the memory `memory_space`.
 has_memory_space_p = Primitive("has_memory_space")
 has_memory_space_p.ref_primitive = True
 no_derivative(has_memory_space_p)
+
+# The operand, as an array whose type has the memory `memory_space`, for a kernel that takes it.
+with_memory_space_constraint_p = Primitive("with_memory_space_constraint")
+with_memory_space_constraint_p.moves_memory = True
+rules.lower.modules[with_memory_space_constraint_p.name] = ["hlofront.pallas.interpret.operations"]
+
+
+def with_memory_space_constraint(x: ArrayLike, memory_space: Memories) -> Array:
+    """Return an array that must be in a memory when a kernel takes it as an operand.
+
+    Without it the compiler chooses, such as to prefetch an operand in HBM to VMEM. Only operands of
+    `pallas_call` are in that memory, when it is compiled for TPUs; so are results that alias them.
+
+    Args:
+      x: an array, in a jitted function.
+      memory_space: `pltpu.HBM`, `pltpu.VMEM`, `pltpu.SMEM`, `pl.HOST`; or `pl.ANY`, which does not
+        constrain it.
+
+    Raises:
+      NotImplementedError: for another memory.
+    """
+    if memory_space is ANY:
+        return as_array_of_trace(x)
+    if memory_space is HOST:
+        return device_put(x, HOST)
+    if memory_space not in (HBM, VMEM, SMEM):
+        raise NotImplementedError(  # JAX raises this class.
+            "with_memory_space_constraint only supports HBM, VMEM, SMEM, and HOST: got "
+            f"{memory_space!r}"
+        )
+    return with_memory_space_constraint_p.bind(x, memory_space=memory_space)
+
+
+@rules.infer(with_memory_space_constraint_p)
+def _(x: ShapedArray, *, memory_space: TpuMemorySpace) -> ShapedArray:
+    return x.update(memory_space=memory_space)
+
+
+batch_elementwise(with_memory_space_constraint_p)
+linear(
+    with_memory_space_constraint_p,
+    lambda ct, _, **params: [with_memory_space_constraint_p.bind(ct, **params)],
+)
 
 
 class AccessAssumptions(RefView):

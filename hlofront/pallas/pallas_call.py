@@ -5,25 +5,23 @@ from typing import Any
 
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
-from hlofront.core.references import AbstractRef
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value
+from hlofront.core.references import AbstractRef, is_known_integer, is_reference
 from hlofront.core.trace import Tracer
-from hlofront.pallas.block_specs import BlockSpec, CostEstimate, NoBlockSpec, no_block_spec
+from hlofront.pallas.block_specs import CostEstimate, NoBlockSpec, no_block_spec
 from hlofront.pallas.compiler_params import CompilerParams
 from hlofront.pallas.debug_checks import checking_indices, makes_checks
 from hlofront.pallas.grid_indices import tracing_kernel
-from hlofront.pallas.grid_mapping import GridMapping, block_mapping, dynamic_grid_dim
+from hlofront.pallas.grid_mapping import GridMapping, GridSizes, block_mapping, dynamic_grid_dim
 from hlofront.pallas.grid_specs import (
     BlockSpecTree,
     Grid,
     GridSpec,
     PrefetchScalarGridSpec,
     ScratchShapeTree,
-    is_static,
     specs_for,
 )
 from hlofront.pallas.interpret_params import InterpretParams, forced_params
@@ -35,22 +33,22 @@ from hlofront.transforms.stage import StagingTrace, stage
 _trace_context = state.trace_context
 
 
-class _Kernel(NamedTuple):
-    """A traced kernel, and the layout of its call.
+class CapturedValues(ValueError):
+    """The error for a kernel that reads values of the program around it.
 
     Attributes:
-      jaxpr: the kernel.
-      grid_mapping: its grid and blocks.
-      aliases: pairs of an operand and a result that share memory.
-      out_avals: the types of the results.
-      out_tree: the structure of the result.
+      program: the traced kernel, whose constants these values are.
     """
 
-    jaxpr: Jaxpr
-    grid_mapping: GridMapping
-    aliases: tuple[tuple[int, int], ...]
-    out_avals: tuple[ShapedArray, ...]
-    out_tree: PyTreeDef
+    def __init__(self, message: str, program: ClosedJaxpr):
+        super().__init__(message)
+        self.program = program
+
+    @property
+    def has_arrays(self) -> bool:
+        """Whether some of the values are neither references nor scalars."""
+        avals = [var.aval for var in self.program.jaxpr.constvars]
+        return any(not is_reference(aval) and aval.shape for aval in avals)
 
 
 @boundary
@@ -70,7 +68,7 @@ def pallas_call(
     compiler_params: CompilerParams | None = None,
     cost_estimate: CostEstimate | None = None,
     metadata: dict[str, str] | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function of arrays that runs a kernel at each step of a grid.
 
     Args:
@@ -118,7 +116,8 @@ def pallas_call(
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     else:
-        _refuse_both(grid, in_specs, out_specs, scratch_shapes)
+        given = {"in_specs": in_specs, "out_specs": out_specs, "scratch_shapes": scratch_shapes}
+        _refuse_both(grid=grid, **given)
     call = _Call(kernel, out_shape, grid_spec, dict(input_output_aliases))
     params = {
         "debug": bool(debug),
@@ -137,25 +136,20 @@ def pallas_call(
     return wrapped
 
 
-def _refuse_both(grid: Grid, *specs: Any) -> None:
-    if grid != ():
-        raise ValueError(
-            f"If `grid_spec` is specified, then `grid` must be `()`. It is {grid!r}: give the "
-            "grid to the grid spec"
-        )
-    names = ("in_specs", "out_specs", "scratch_shapes")
-    for name, spec in zip(names, specs, strict=True):
+def _refuse_both(**specs: object) -> None:
+    for name, spec in specs.items():
         if not isinstance(spec, NoBlockSpec) and spec != ():
+            default = "no_block_spec" if name.endswith("specs") else "()"
             raise ValueError(
-                f"If `grid_spec` is specified, then `{name}` must not be. It is {spec!r}: give it "
-                "to the grid spec"
+                f"If `grid_spec` is specified, then `{name}` must be `{default}`. It is {spec!r}: "
+                "give it to the grid spec"
             )
 
 
 class _Call:
     """A kernel with the description of its arrays, which traces and binds."""
 
-    __slots__ = ("aliases", "grid_spec", "kernel", "out_shapes", "out_tree", "signature", "table")
+    __slots__ = ("aliases", "grid_spec", "kernel", "out_avals", "out_tree", "signature", "table")
 
     def __init__(
         self,
@@ -167,7 +161,7 @@ class _Call:
         if isinstance(out_shape, list):
             out_shape = tuple(out_shape)
         leaves, self.out_tree = tree.tree_flatten(out_shape)
-        self.out_shapes = [_out_type(leaf) for leaf in leaves]
+        self.out_avals = tuple(map(_out_aval, leaves))
         self.kernel = kernel
         self.grid_spec = grid_spec
         self.aliases = aliases
@@ -186,21 +180,20 @@ class _Call:
         if traced is None:
             with checking_indices(checks):
                 traced = self.table[key] = self._traced(in_tree, avals)
-        sizes = [size for size in self.grid_spec.grid if not is_static(size)]
+        sizes = [size for size in self.grid_spec.grid if not is_known_integer(size)]
         results = pallas_call_p.bind(
             *sizes,
             *leaves,
-            jaxpr=traced.jaxpr,
-            grid_mapping=traced.grid_mapping,
-            input_output_aliases=traced.aliases,
-            out_avals=traced.out_avals,
+            **traced,
+            out_avals=self.out_avals,
             **{**params, "interpret": interpret},
         )
-        return traced.out_tree.unflatten(results)
+        return self.out_tree.unflatten(results)
 
     # ---- tracing ---------------------------------------------------------------------------------
 
-    def _traced(self, in_tree: PyTreeDef, avals: Sequence[Any]) -> _Kernel:
+    def _traced(self, in_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> dict[str, object]:
+        """Return the parameters of a call that follow from the types of its operands."""
         spec = self.grid_spec
         prefetched = spec.num_scalar_prefetch if isinstance(spec, PrefetchScalarGridSpec) else 0
         args = in_tree.unflatten(avals)
@@ -216,31 +209,33 @@ class _Call:
         index_map_avals, index_map_tree = tree.tree_flatten(
             ((*[ShapedArray((), "int32")] * len(spec.grid), *scalar_refs), {})
         )
-        outputs = self.out_tree.unflatten([out.inner_aval for out in self.out_shapes])
+        outputs = self.out_tree.unflatten(self.out_avals)
         out_paths = [f"outputs{tree.keystr(p)}" for p, _ in tree.tree_leaves_with_path(outputs)]
         in_avals = avals[count:]
         specs = [
             *specs_for("in_specs", spec.in_specs, inputs, "inputs"),
-            *self._out_specs(outputs),
+            *specs_for("out_specs", spec.out_specs, outputs, "out_shape"),
         ]
         mappings = [
-            block_mapping(
-                BlockSpec() if isinstance(each, NoBlockSpec) else each,
-                origin,
-                aval,
-                index_map_tree,
-                index_map_avals,
-            )
+            block_mapping(each, origin, aval, index_map_tree, index_map_avals)
             for each, origin, aval in zip(
                 specs,
                 (*paths[count:], *out_paths),
-                (*in_avals, *[out.inner_aval for out in self.out_shapes]),
+                (*in_avals, *self.out_avals),
                 strict=True,
             )
         ]
         scratch, named_scratch = self._scratch()
+        blocks = [each.block_aval for each in mappings]
+        in_refs = tree.tree_structure(inputs).unflatten(blocks[: len(in_avals)])
+        out_refs = self.out_tree.unflatten(blocks[len(in_avals) :])
+        # The kernel has a parameter for each result of a tuple.
+        out_args = out_refs if isinstance(out_refs, tuple) else (out_refs,)
+        positional = (*scalar_refs, *in_refs, *out_args, *scratch)
+        grid = tuple([s if is_known_integer(s) else dynamic_grid_dim for s in spec.grid])
+        jaxpr = self._kernel_jaxpr(positional, named_scratch, grid)
         mapping = GridMapping(
-            grid=tuple([s if is_static(s) else dynamic_grid_dim for s in spec.grid]),
+            grid=grid,
             grid_names=spec.grid_names,
             block_mappings=tuple(mappings),
             index_map_tree=index_map_tree,
@@ -248,33 +243,17 @@ class _Call:
             vmapped_dims=(),
             num_index_operands=count,
             num_inputs=len(in_avals),
-            num_outputs=len(self.out_shapes),
-            scratch_avals=tuple(tree.tree_leaves((scratch, named_scratch))),
+            num_outputs=len(self.out_avals),
+            # Those after the parameters of the kernel are its own: see own_reference.
+            scratch_avals=tuple([var.aval for var in jaxpr.invars[count + len(mappings) :]]),
         )
-        blocks = [each.block_aval for each in mappings]
-        in_refs = tree.tree_structure(inputs).unflatten(blocks[: len(in_avals)])
-        out_refs = self.out_tree.unflatten(blocks[len(in_avals) :])
-        # The kernel has a parameter for each result of a tuple.
-        out_args = out_refs if isinstance(out_refs, tuple) else (out_refs,)
-        positional = (*scalar_refs, *in_refs, *out_args, *scratch)
-        jaxpr = self._kernel_jaxpr(positional, named_scratch, mapping)
-        # Those after the parameters of the kernel are its own: see own_reference.
-        scratch_refs = jaxpr.invars[mapping.slice_scratch_ops]
-        mapping = mapping.replace(scratch_avals=tuple([var.aval for var in scratch_refs]))
-        aliases = self._checked_aliases(avals, paths)
-        out_avals = tuple([out.inner_aval for out in self.out_shapes])
-        return _Kernel(jaxpr, mapping, aliases, out_avals, self.out_tree)
+        return {
+            "jaxpr": jaxpr,
+            "grid_mapping": mapping,
+            "input_output_aliases": self._checked_aliases(avals, paths),
+        }
 
-    def _out_specs(self, outputs: PyTree) -> list[BlockSpec | NoBlockSpec]:
-        specs = specs_for("out_specs", self.grid_spec.out_specs, outputs, "out_shape")
-        return [
-            BlockSpec(memory_space=out.memory_space)
-            if isinstance(each, NoBlockSpec) and out.memory_space is not None
-            else each
-            for each, out in zip(specs, self.out_shapes, strict=True)
-        ]
-
-    def _scratch(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _scratch(self) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
         """Return the types of references to scratch buffers, by position and by name."""
         shapes = self.grid_spec.scratch_shapes
         refs = tree.tree_map(lambda shape: ref_aval_of(shape, "an entry of scratch_shapes"), shapes)
@@ -283,7 +262,7 @@ class _Call:
         return (tuple(refs), {}) if isinstance(refs, tuple) else ((refs,), {})
 
     def _kernel_jaxpr(
-        self, positional: tuple[Any, ...], named: dict[str, Any], mapping: GridMapping
+        self, positional: tuple[PyTree, ...], named: dict[str, PyTree], grid: GridSizes
     ) -> Jaxpr:
         avals, in_tree = tree.tree_flatten((positional, named))
         signature = self.signature
@@ -295,7 +274,7 @@ class _Call:
         )
         trace = StagingTrace(info)
 
-        def flat(*refs: Any) -> list[Any]:
+        def flat(*refs: Value) -> list[Value]:
             args, kwargs = in_tree.unflatten(refs)
             result = self.kernel(*args, **kwargs)
             if result is not None:
@@ -307,14 +286,14 @@ class _Call:
             return []
 
         # vmap adds axes only to the grids of traced kernels, so these are all axes.
-        with tracing_kernel(trace, mapping.grid, mapping.grid_names or ()):
+        with tracing_kernel(trace, grid, self.grid_spec.grid_names or ()):
             program = stage(flat, avals, info, trace=trace)
         if program.consts:
-            raise ValueError(_captures(signature.where, program))
+            raise CapturedValues(_captures(signature.where, program), program)
         return program.jaxpr
 
     def _checked_aliases(
-        self, avals: Sequence[Any], paths: Sequence[str]
+        self, avals: Sequence[ShapedArray], paths: Sequence[str]
     ) -> tuple[tuple[int, int], ...]:
         for position, result in self.aliases.items():
             pair = f"input_output_aliases contains the mapping '{position}:{result}'"
@@ -322,12 +301,12 @@ class _Call:
                 raise ValueError(
                     f"{pair} with input index {position} outside the range [0, {len(avals)})"
                 )
-            if not 0 <= result < len(self.out_shapes):
+            if not 0 <= result < len(self.out_avals):
                 raise ValueError(
                     f"{pair} with output index {result} outside the range "
-                    f"[0, {len(self.out_shapes)})"
+                    f"[0, {len(self.out_avals)})"
                 )
-            operand, output = avals[position], self.out_shapes[result].inner_aval
+            operand, output = avals[position], self.out_avals[result]
             if (operand.shape, operand.dtype) != (output.shape, output.dtype):
                 raise ValueError(
                     f"{pair} referring to input{paths[position].removeprefix('args')} with "
@@ -338,16 +317,18 @@ class _Call:
         return tuple(self.aliases.items())
 
 
-def _out_type(leaf: Any) -> MemoryRef:
-    """Return the type that an entry of `out_shape` describes, with its memory or None."""
+def _out_aval(leaf: Any) -> ShapedArray:
+    """Return the type of a result that an entry of `out_shape` describes."""
     if isinstance(leaf, MemoryRef):
-        return leaf
+        if isinstance(leaf.memory_space, TpuMemorySpace):
+            return leaf.inner_aval.update(memory_space=leaf.memory_space)
+        return leaf.inner_aval
     if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
         raise ValueError(
             f"Invalid out_shape type: {type(leaf)}. Give a jax.ShapeDtypeStruct(shape, dtype) per "
             f"result, got {leaf!r}"
         )
-    return buffer_type(leaf.shape, leaf.dtype, None)
+    return buffer_type(leaf.shape, leaf.dtype, None).inner_aval
 
 
 def _scalar_ref(aval: ShapedArray) -> AbstractRef:

@@ -265,3 +265,94 @@ def test_names_of_options():
 
     assert with_options(pltpu.CompilerParams(collective_id=1)).collective_id == 1
     assert pltpu.Tiling.COMPACT.shape == (8, 128) and pltpu.Tiling.SPARSE_CORE.shape == (8,)
+
+
+# ---- with_memory_space_constraint ----------------------------------------------------------------
+
+COPY = {"in_specs": [ANYWHERE], "out_specs": ANYWHERE, "scratch_shapes": [pltpu.SemaphoreType.DMA]}
+constrained = pltpu.with_memory_space_constraint
+
+
+def copied_whole(x, out=X, **options):
+    def kernel(x_ref, o_ref, sem):
+        pltpu.async_copy(x_ref, o_ref, sem).wait()
+
+    return pl.pallas_call(kernel, out, **COPY, **options)(x)
+
+
+def memories_of(function):
+    """The options for the memories of operands and of results, as libtpu gets them."""
+    config = config_of(on_tpu(function, X).as_text())["custom_call_config"]
+    return [config.get(f"{end}_memory_space_colors", []) for end in ("input", "output")]
+
+
+# As those of jax 0.12.0.1 for the same programs. Its numbers: 0 is HBM, 1 is VMEM.
+CASES = {
+    "hbm": (lambda x: copied_whole(constrained(x, pltpu.HBM)), [(0, 0)], []),
+    "vmem": (lambda x: copied_whole(constrained(x, pltpu.VMEM)), [(0, 1)], []),
+    "smem": (lambda x: copied_whole(constrained(x, pltpu.SMEM)), [], []),
+    "any": (lambda x: copied_whole(constrained(x, pl.ANY)), [], []),
+    "jit": (lambda x: jax.jit(copied_whole)(constrained(x, pltpu.VMEM)), [(0, 1)], []),
+    "result": (lambda x: copied_whole(x, pltpu.VMEM(X.shape, X.dtype)), [], [1]),
+    "alias": (
+        lambda x: copied_whole(constrained(x, pltpu.HBM), input_output_aliases={0: 0}),
+        [(0, 0)],
+        [0],
+    ),
+    "alias of a result": (
+        lambda x: copied_whole(x, pltpu.VMEM(X.shape, X.dtype), input_output_aliases={0: 0}),
+        [(0, 1)],
+        [1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_and_results_are_in_the_memories_that_they_are_given(name):
+    function, of_operands, of_results = CASES[name]
+    inputs, outputs = memories_of(function)
+    assert [(each["operand_index"], each["color"]) for each in inputs] == of_operands
+    assert [each["color"] for each in outputs] == of_results
+
+
+def test_a_result_in_vmem_is_the_operand_of_the_next_kernel_on_a_tpu():
+    def both(x):
+        return copied_whole(copied_whole(constrained(x, pltpu.HBM), pltpu.VMEM(X.shape, X.dtype)))
+
+    on_tpu(both, X).compile()
+
+
+def test_a_result_in_a_memory_has_the_block_of_any_other_result():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2
+
+    double = lambda x: pl.pallas_call(kernel, pltpu.HBM(X.shape, X.dtype))(x)
+    assert memories_of(double)[1] == [{"color": 0}]
+
+
+def test_constraints_of_both_ends_of_an_alias_agree():
+    out = pltpu.VMEM(X.shape, X.dtype)
+    with pytest.raises(ValueError, match="in another memory than result 0"):
+        on_tpu(
+            lambda x: copied_whole(constrained(x, pltpu.HBM), out, input_output_aliases={0: 0}), X
+        )
+
+
+def test_a_constraint_changes_no_value_and_has_derivatives_and_batches():
+    def total(x):
+        def kernel(x_ref, o_ref):
+            o_ref[...] = x_ref[...] * 2
+
+        return pl.pallas_call(kernel, m, interpret=True)(constrained(x, pltpu.VMEM))
+
+    np.testing.assert_array_equal(jax.jit(total)(m), 2 * m)
+    np.testing.assert_array_equal(jax.vmap(total)(m[None]), 2 * m[None])
+    np.testing.assert_array_equal(
+        jax.grad(lambda x: constrained(x, pltpu.VMEM).sum())(m), m * 0 + 1
+    )
+    np.testing.assert_array_equal(constrained(m, pl.HOST), m)
+
+
+def test_a_constraint_to_a_memory_that_kernels_lack_is_refused():
+    with pytest.raises(NotImplementedError, match="only supports HBM, VMEM, SMEM, and HOST"):
+        constrained(m, pltpu.CMEM)

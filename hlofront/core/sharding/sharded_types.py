@@ -11,7 +11,15 @@ from hlofront.base.dtypes import short_name
 from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Params
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, Avals, MemorySpace, ShapedArray, Split, spec_of
+from hlofront.core.aval import (
+    AbstractValue,
+    Avals,
+    Memories,
+    MemorySpace,
+    ShapedArray,
+    Split,
+    spec_of,
+)
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.rules import Entries
@@ -44,7 +52,7 @@ def infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Pa
     return [result.update(memory_space=space) for result in results]
 
 
-def _common_memory(primitive: Primitive, avals: Sequence[AbstractValue]) -> MemorySpace:
+def _common_memory(primitive: Primitive, avals: Sequence[AbstractValue]) -> Memories:
     """Return the memory that holds the operands of an operation; scalars may be in any memory."""
     first: ShapedArray | None = None
     for aval in avals:

@@ -43,6 +43,9 @@ from hlofront.pallas.memory import TpuMemorySpace as MemorySpace
 from hlofront.pallas.memory import dma_semaphore as dma_semaphore
 from hlofront.pallas.memory_hints import annotate as annotate
 from hlofront.pallas.memory_hints import has_memory_space as has_memory_space
+from hlofront.pallas.memory_hints import (
+    with_memory_space_constraint as with_memory_space_constraint,
+)
 from hlofront.pallas.packing import join_bits as join_bits
 from hlofront.pallas.packing import pack_elementwise as pack_elementwise
 from hlofront.pallas.packing import pack_fp6 as pack_fp6
@@ -138,4 +141,5 @@ __all__ = [
     "trace_value",
     "unpack_elementwise",
     "unpack_fp6",
+    "with_memory_space_constraint",
 ]

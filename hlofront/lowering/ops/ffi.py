@@ -150,7 +150,8 @@ def _dictionary(attributes: Mapping[str, object]) -> ir.Attribute:
     return ir.DictAttr.get({name: _attribute(value) for name, value in attributes.items()}, context)
 
 
-def _layouts(layouts: Sequence[MinorToMajor]) -> ir.Attribute:
+def layouts_attribute(layouts: Sequence[MinorToMajor]) -> ir.Attribute:
+    """Return the attribute of a custom call for the layouts of its operands or results."""
     return ir.ArrayAttr.get([_layout(layout) for layout in layouts], context)
 
 
@@ -201,8 +202,8 @@ def _(
         api_version=types.i32(custom_call_api_version),
         has_side_effect=types.boolean(has_side_effect),
         backend_config=settings,
-        operand_layouts=_layouts(input_layouts),
-        result_layouts=_layouts(output_layouts),
+        operand_layouts=layouts_attribute(input_layouts),
+        result_layouts=layouts_attribute(output_layouts),
         output_operand_aliases=operand_aliases(input_output_aliases, len(build.avals_out)),
     )
 
@@ -257,7 +258,7 @@ def build_ffi_lowering_function(
             layouts: Sequence[LayoutOptions] | None, avals: Sequence[AbstractValue]
         ) -> ir.Attribute:
             chosen = [None] * len(avals) if layouts is None else layouts
-            return _layouts(
+            return layouts_attribute(
                 [
                     tuple(layout)
                     if layout is not None and skip_ffi_layout_processing

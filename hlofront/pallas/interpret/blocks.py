@@ -86,8 +86,3 @@ class Blocks:
         if self.is_whole:
             return block
         return dynamic_update_slice(array, reshape(block, self.sizes), starts)
-
-
-def uninitialized_blocks(blocks: Blocks) -> Array:
-    """Return a padded array whose elements are undefined."""
-    return uninitialized(blocks.padded_aval)

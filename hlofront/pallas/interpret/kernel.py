@@ -1,29 +1,32 @@
 """The interpretation of a kernel: a loop over its grid, whose body is the kernel on arrays."""
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from hlofront.base.elements import int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, ArrayLikes
+from hlofront.bridge.mlir import Value
 from hlofront.core import rules
+from hlofront.core.aval import MemorySpace
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.higher_order.control_flow.while_loop import fori_loop
+from hlofront.higher_order.selecting import where
 from hlofront.lowering.core.builder import Builder
-from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.debug_checks import check_block, makes_checks
-from hlofront.pallas.grid_indices import num_programs_p, program_id_p
+from hlofront.pallas.grid_indices import indices_of_step, num_programs_p, program_id_p
 from hlofront.pallas.grid_mapping import GridMapping
-from hlofront.pallas.interpret.blocks import Blocks, uninitialized_blocks
+from hlofront.pallas.interpret.blocks import Blocks
 from hlofront.pallas.interpret.tpu.call import modeled
 from hlofront.pallas.interpret_params import InterpretParams
 from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.memory import uninitialized
 from hlofront.primitives.elementwise.converting import convert
-from hlofront.primitives.elementwise.elementwise import div, max, mul, rem
+from hlofront.primitives.elementwise.elementwise import max, mul
 from hlofront.transforms.discharge import discharge_program
 
 Arrays = list[ArrayLike]
@@ -98,25 +101,27 @@ class _Interpreter:
         operands = operands[count:]
         scalars = operands[: mapping.num_index_operands]
         arrays = self._first_arrays(operands)
-        carried = [array for array, kept in zip(arrays, self.kept, strict=True) if kept]
+        carried = where(arrays, self.kept)
 
         def step(number: ArrayLike, carry: Arrays) -> Arrays:
-            rest = iter(carry)
-            current = [
-                next(rest) if kept else array for array, kept in zip(arrays, self.kept, strict=True)
-            ]
-            return self._step(_indices(number, sizes), sizes, scalars, current)
+            return self._step(
+                indices_of_step(number, sizes), sizes, scalars, self._all(arrays, carry)
+            )
 
         steps = _product(sizes)
         is_one = isinstance(steps, int) and steps == 1
         carried = step(0, carried) if is_one else fori_loop(0, steps, step, carried)
-        rest = iter(carried)
-        final = [next(rest) if kept else a for a, kept in zip(arrays, self.kept, strict=True)]
+        final = self._all(arrays, carried)
         outputs = slice(mapping.num_inputs, len(self.blocks))
         return [
             blocks.unpadded(array)
             for blocks, array in zip(self.blocks[outputs], final[outputs], strict=True)
         ]
+
+    def _all(self, arrays: Arrays, carried: Arrays) -> Arrays:
+        """Return the arrays, with those that the loop carries replaced."""
+        rest = iter(carried)
+        return [next(rest) if kept else a for a, kept in zip(arrays, self.kept, strict=True)]
 
     def _sizes(self, dynamic: ArrayLikes) -> Arrays:
         """Return the sizes of the grid: integers, and scalars of int32 for traced ones."""
@@ -137,7 +142,7 @@ class _Interpreter:
             *[
                 blocks.padded(sources[result])
                 if result in sources
-                else uninitialized_blocks(blocks)
+                else uninitialized(blocks.padded_aval)
                 for result, blocks in enumerate(last)
             ],
             *[uninitialized(aval.inner_aval) for aval in mapping.scratch_avals],
@@ -184,32 +189,20 @@ def _product(sizes: Arrays) -> ArrayLike:
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return math.prod([size if size > 0 else 0 for size in known])
-    steps = convert(1, int32, False)
-    for size in sizes:
-        steps = mul(steps, max(convert(size, int32, False), convert(0, int32, False)))
-    return steps
-
-
-def _indices(number: ArrayLike, sizes: Arrays) -> Arrays:
-    """Return the indices of a step by its number: the last axis of the grid varies fastest."""
-    number = convert(number, int32, False)
-    indices: Arrays = []
-    for size in reversed(sizes):
-        size = convert(size, int32, False)
-        indices.append(rem(number, size))
-        number = div(number, size)
-    return indices[::-1]
+    positive = [max(convert(size, int32, False), convert(0, int32, False)) for size in sizes]
+    return functools.reduce(mul, positive)
 
 
 # ---- lowering ------------------------------------------------------------------------------------
 
 
 @rules.lower(pallas_call_p)
-def _(build: Builder, *operands: Any, **params: Any) -> Any:
+def _(build: Builder, *operands: Value, **params: Any) -> list[Value]:
     if isinstance(params["interpret"], InterpretParams):
         return modeled(build, *operands, **params)
     if params["interpret"]:
-        return build.by_tracing(interpreted, operands, **params)
+        avals = [aval.update(memory_space=MemorySpace.Device) for aval in build.avals_in]
+        return build.by_tracing(interpreted, operands, avals, **params)
     platforms = build.module.platforms
     what = "Only interpret mode is supported on CPU backend."
     if "cpu" not in platforms:
@@ -223,13 +216,8 @@ def _(build: Builder, *operands: Any, **params: Any) -> Any:
 
 
 @rules.lower(program_id_p, num_programs_p)
-def _(build: Builder, *, axis: int) -> Any:
+def _(build: Builder, *, axis: int) -> NoReturn:
     raise ValueError(
         "program_id and num_programs are operations of kernels: there is no grid outside of "
         "pallas_call"
     )
-
-
-@rules.lower(multiple_of_p)
-def _(build: Builder, x: Any, *, values: tuple[int, ...]) -> Any:
-    return x

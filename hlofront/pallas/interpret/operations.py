@@ -1,7 +1,5 @@
 """Operations of kernels for TPUs, lowered as XLA's operations."""
 
-from typing import Any
-
 from hlofront.base.elements import int32
 from hlofront.base.typing import ArrayLike, DType
 from hlofront.bridge.mlir import Value
@@ -9,7 +7,10 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.references import NDIndexer
 from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.formulas import by_tracing
+from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.hints import delay_p, trace_value_p
+from hlofront.pallas.memory_hints import with_memory_space_constraint_p
 from hlofront.pallas.tpu_operations import bitcast_p, reciprocal_p, roll_p
 from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
 from hlofront.primitives.arrays.shaping import broadcast_in_dim
@@ -18,11 +19,7 @@ from hlofront.primitives.elementwise.elementwise import add, div, mul, rem, sub
 from hlofront.primitives.references.updates import read_at, with_bits_as
 
 
-@rules.lower(roll_p)
-def _(build: Builder, x: Value, shift: Value, **params: Any) -> Value:
-    return build.by_tracing(_rolled, (x, shift), **params)[0]
-
-
+@by_tracing(roll_p)
 def _rolled(
     x: ArrayLike, shift: ArrayLike, axis: int, stride: int | None, stride_axis: int | None
 ) -> ArrayLike:
@@ -32,28 +29,25 @@ def _rolled(
     if stride is not None and stride_axis is not None:
         row = broadcasted_iota(int32, shape, stride_axis)
         places = add(places, mul(row, full_like(row, stride)))
-    indices: list[Any] = [broadcasted_iota(int32, shape, each) for each in range(len(shape))]
+    indices: list[ArrayLike] = [broadcasted_iota(int32, shape, each) for each in range(len(shape))]
     # The remainder of a sum that is not negative.
     indices[axis] = rem(add(sub(indices[axis], rem(places, size)), size), size)
     return read_at(x, [NDIndexer(indices, shape, shape)])
 
 
-@rules.lower(bitcast_p)
-def _(build: Builder, x: Value, **params: Any) -> Value:
-    return build.by_tracing(_bitcast, (x,), **params)[0]
-
-
+@by_tracing(bitcast_p)
 def _bitcast(x: ArrayLike, ty: DType, dim: int) -> ArrayLike:
     return with_bits_as(x, ty, dim)
 
 
-@rules.lower(reciprocal_p)
-def _(build: Builder, x: Value, **params: Any) -> Value:
-    return build.by_tracing(_reciprocal, (x,))[0]
-
-
-def _reciprocal(x: ArrayLike) -> ArrayLike:
+@by_tracing(reciprocal_p)
+def _reciprocal(x: ArrayLike, **_: bool) -> ArrayLike:
     return div(full_like(x, 1), x)
+
+
+@rules.lower(multiple_of_p, with_memory_space_constraint_p)
+def _(build: Builder, x: Value, **_: object) -> Value:
+    return x
 
 
 @rules.lower(delay_p, trace_value_p)

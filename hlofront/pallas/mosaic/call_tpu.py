@@ -16,15 +16,18 @@ from hlofront.core.programs.subprograms import all_equations
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import attribute, boolean, i32, string
+from hlofront.lowering.ops.ffi import layouts_attribute, operand_aliases
 from hlofront.pallas.block_specs import CostEstimate
-from hlofront.pallas.compiler_params import CompilerParams, GridDimensionSemantics, SideEffectType
+from hlofront.pallas.compiler_params import CompilerParams, SideEffectType
 from hlofront.pallas.grid_mapping import GridMapping
 from hlofront.pallas.kernel_call import pallas_call_p
+from hlofront.pallas.memory import HBM, SEMAPHORE, SMEM, VMEM
 from hlofront.pallas.mosaic.checks import check_call
 from hlofront.pallas.mosaic.kernel_module import KernelModule, kernel_module
 
-# XLA's number of the memory VMEM.
-_VMEM = 1
+# XLA's numbers of memories, and those that it knows for operands.
+_COLORS: dict[object, int] = {HBM: 0, VMEM: 1, SEMAPHORE: 2, SMEM: 4}
+_OF_OPERANDS = (_COLORS[HBM], _COLORS[VMEM])
 
 
 @lower.match(pallas_call_p, platform="tpu")
@@ -54,7 +57,7 @@ def _compiled(
         jaxpr,
         grid_mapping,
         name,
-        _semantics(options),
+        options.semantics,
         manual.axes if manual is not None else (),
     )
     if kernel.barrier_tag is not None:
@@ -80,7 +83,10 @@ def _compiled(
             "pallas_call compiler_params=pltpu.CompilerParams(collective_id=0); kernels that may "
             "run at the same time have different ones"
         )
-    config = _config(kernel, options, cost_estimate)
+    sizes = grid_mapping.num_dynamic_grid_bounds
+    aliases = [(sizes + operand, result) for operand, result in input_output_aliases]
+    memories = _memories(build.avals_in, out_avals, aliases)
+    config = _config(kernel, options, cost_estimate, memories)
     # Kernels hold booleans as int32.
     args = [
         build.convert(x, aval.update(dtype=int32)) if aval.dtype == bool_ else x
@@ -89,7 +95,6 @@ def _compiled(
     results = [
         aval.update(dtype=int32) if aval.dtype == bool_ else aval for aval in build.avals_out
     ]
-    dynamic = grid_mapping.num_dynamic_grid_bounds
     values = build.ops(
         "stablehlo.custom_call",
         args,
@@ -100,7 +105,7 @@ def _compiled(
         api_version=i32(1),
         operand_layouts=_layouts(build.avals_in),
         result_layouts=_layouts(results),
-        **_aliases(input_output_aliases, len(results), dynamic),
+        output_operand_aliases=operand_aliases(aliases, len(results)),
         **_effects(options, metadata),
     )
     return [
@@ -125,36 +130,37 @@ def _name_of(jaxpr: Jaxpr) -> str:
     return info.func_name if info is not None else "kernel"
 
 
-def _semantics(options: CompilerParams) -> list[str] | None:
-    if options.dimension_semantics is None:
-        return None
-    return [
-        entry.value if isinstance(entry, GridDimensionSemantics) else entry
-        for entry in options.dimension_semantics
-    ]
-
-
 def _layouts(avals: Avals) -> ir.Attribute:
-    """Return the attribute of the layouts of arrays, all of them row-major."""
-    layouts: list[str] = []
-    for aval in avals:
-        order = ", ".join(map(str, reversed(range(aval.ndim))))
-        layouts.append(f"dense<[{order}]> : tensor<{aval.ndim}xindex>")
-    return attribute(f"[{', '.join(layouts)}]")
+    return layouts_attribute([tuple(reversed(range(aval.ndim))) for aval in avals])
 
 
-def _aliases(
-    pairs: Sequence[tuple[int, int]], results: int, dynamic: int
-) -> dict[str, ir.Attribute]:
-    """Return the attribute of the results that share the memory of operands."""
-    if not pairs:
-        return {}
-    listed = [
-        f"#stablehlo.output_operand_alias<output_tuple_indices = [{out if results > 1 else ''}], "
-        f"operand_index = {operand + dynamic}, operand_tuple_indices = []>"
-        for operand, out in pairs
+def _memories(
+    in_avals: Avals, out_avals: Avals, aliases: Sequence[tuple[int, int]]
+) -> dict[str, object]:
+    """Return the options for operands and results whose types have memories of TPUs."""
+    ins, outs = (
+        [_COLORS.get(aval.memory_space) for aval in avals] for avals in (in_avals, out_avals)
+    )
+    for operand, result in aliases:
+        both = {ins[operand], outs[result]} - {None}
+        if len(both) > 1:
+            raise ValueError(
+                f"operand {operand} of a kernel is in another memory than result {result}, which "
+                "takes its memory: give with_memory_space_constraint that of the out_shape"
+            )
+        ins[operand] = outs[result] = next(iter(both), None)
+    of_outputs = [
+        {"color": color, **({"shape_index": [place]} if len(outs) > 1 else {})}
+        for place, color in enumerate(outs)
+        if color is not None
     ]
-    return {"output_operand_aliases": attribute(f"[{', '.join(listed)}]")}
+    of_inputs = [
+        {"operand_index": n, "color": color} for n, color in enumerate(ins) if color in _OF_OPERANDS
+    ]
+    return {
+        "output_memory_space_colors": of_outputs or None,
+        "input_memory_space_colors": of_inputs or None,
+    }
 
 
 def _effects(
@@ -179,29 +185,32 @@ def _effects(
 
 
 def _config(
-    module: KernelModule, options: CompilerParams, cost: CostEstimate | None
+    module: KernelModule,
+    options: CompilerParams,
+    cost: CostEstimate | None,
+    memories: dict[str, object],
 ) -> dict[str, object]:
     """Return libtpu's input: the kernel, and the options that differ from their defaults."""
     body = base64.b64encode(serialized(module.ir_module)).decode("ascii")
-    kernel: dict[str, object] = {"body": body}
-    if module.communicates:
-        kernel["has_communication"] = True
-    if cost is not None:
-        kernel["cost_estimate"] = vars(cost)
-    kernel["serialization_format"] = options.serialization_format
-    kernel["needs_layout_passes"] = options.needs_layout_passes
-    given = {
+    kernel: dict[str, object] = {
+        "body": body,
+        **memories,
+        "has_communication": module.communicates or None,
+        "cost_estimate": None if cost is None else vars(cost),
+        "serialization_format": options.serialization_format,
+        "needs_layout_passes": options.needs_layout_passes,
         "collective_id": options.collective_id,
         "allow_input_fusion": options.allow_input_fusion,
         "internal_scratch_in_bytes": options.internal_scratch_in_bytes,
         "shape_invariant_numerics": None if options.shape_invariant_numerics else False,
+        "disable_bounds_checks": options.disable_bounds_checks or None,
+        "disable_semaphore_checks": options.disable_semaphore_checks or None,
+        "skip_device_barrier": options.skip_device_barrier or None,
     }
-    for flag in ("disable_bounds_checks", "disable_semaphore_checks", "skip_device_barrier"):
-        given[flag] = getattr(options, flag) or None
-    kernel.update({key: value for key, value in given.items() if value is not None})
-    config: dict[str, object] = {"custom_call_config": kernel}
+    given = {key: value for key, value in kernel.items() if value is not None}
+    config: dict[str, object] = {"custom_call_config": given}
     if options.vmem_limit_bytes is not None:
-        size = {"memory_space": _VMEM, "offset": 0, "size": options.vmem_limit_bytes}
+        size = {"memory_space": _COLORS[VMEM], "offset": 0, "size": options.vmem_limit_bytes}
         config["scoped_memory_configs"] = [size]
     if options.flags:
         config["flag_configs"] = [_flag(*item) for item in options.flags.items()]

@@ -34,7 +34,7 @@ from hlofront.core.references import (
 )
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.core.trace import is_eager
-from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.arrays.shaping import broadcast_to
 from hlofront.primitives.elementwise.converting import convert
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _indexer(index: RefIndex, shape: tuple[int, ...]) -> NDIndexer:
     except ValueError:
         raise ValueError(f"the arrays of an index do not broadcast: got shapes {shapes}") from None
     if common:
-        indices = [i if isinstance(i, Slice) else _broadcast(i, common) for i in indices]
+        indices = [i if isinstance(i, Slice) else broadcast_to(i, common) for i in indices]
     return NDIndexer(indices, shape, common)
 
 
@@ -305,18 +305,6 @@ def _in_bounds(index: int, size: int) -> int:
     if not -size <= index < size:
         raise ValueError(f"Out of bound indexer: idx={index}, dim={size}.")
     return index
-
-
-def _broadcast(index: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
-    aval = typeof(index)
-    if aval.shape == shape:
-        return index
-    axes = range(len(shape) - aval.ndim, len(shape))
-    if any(aval.shape[i] != shape[a] for i, a in enumerate(axes)):
-        stretched = [a for i, a in enumerate(axes) if aval.shape[i] == shape[a]]
-        index = cast(Array, index).reshape([shape[a] for a in stretched])
-        axes = stretched
-    return broadcast_in_dim(index, shape, tuple(axes))
 
 
 # ---- functions -----------------------------------------------------------------------------------
