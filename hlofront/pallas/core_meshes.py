@@ -4,22 +4,31 @@ import dataclasses
 import enum
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 from hlofront.base import tree
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import typeof
 from hlofront.core.axes import axis_size
+from hlofront.core.jaxpr import ClosedJaxpr, Value
+from hlofront.core.programs.evaluate import eval_jaxpr
+from hlofront.core.references import is_reference
 from hlofront.pallas.block_specs import BlockSpec, CostEstimate
 from hlofront.pallas.compiler_params import CompilerParams
 from hlofront.pallas.control import when
+from hlofront.pallas.grid_indices import own_reference
 from hlofront.pallas.grid_specs import GridSpec, ScratchShapeTree
 from hlofront.pallas.interpret_params import InterpretParams
-from hlofront.pallas.memory import ANY, MemoryRef
-from hlofront.pallas.pallas_call import pallas_call
+from hlofront.pallas.memory import ANY, SMEM, MemoryRef
+from hlofront.pallas.pallas_call import CapturedValues, pallas_call
 from hlofront.pallas.semaphores import semaphore_signal, semaphore_wait
 from hlofront.pallas.tpu_info import traced_for
+from hlofront.primitives.arrays.shaping import reshape
 from hlofront.primitives.collectives.collectives import axis_index
-from hlofront.primitives.references.references import RefLike
+from hlofront.primitives.references.references import RefLike, get, swap
+from hlofront.transforms.reference_checks import check_references
 
 
 class CoreType(enum.Enum):
@@ -76,14 +85,15 @@ def kernel(
     debug: bool = False,
     name: str | None = None,
     metadata: dict[str, str] | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function of arrays that each core of a mesh runs, on references to whole arrays.
 
     The arrays are not moved, and are mostly in HBM: the kernel copies parts to its own buffers.
 
     Args:
-      body: a function of references: to inputs, outputs and scratch buffers. Without it, the result
-        is a decorator of such functions.
+      body: a function of references: to inputs, outputs and scratch buffers. It may also read and
+        write references of the program around it, and read its scalars. Without it, the result is
+        a decorator of such functions.
       out_type: a pytree of the shapes and dtypes of the results: `jax.ShapeDtypeStruct`s.
       mesh: the cores. `jax.lax.axis_index` of its axis is the number of the core.
       scratch_types: the types of buffers of each core, such as `pltpu.VMEM((8, 128), jnp.float32)`.
@@ -96,10 +106,12 @@ def kernel(
       metadata: strings by name, for tools.
 
     Returns:
-      A function of pytrees of arrays, with a result of the structure of `out_type`.
+      A function of pytrees of arrays, and of references, which the kernel may write to. Its result
+      has the structure of `out_type`.
 
     Raises:
-      ValueError: for several functions or meshes, and for `dimension_semantics`.
+      ValueError: for several functions or meshes, for `dimension_semantics`, and if the kernel
+        closes over an array that is not a scalar.
 
     Example:
       >>> def body(x_ref, o_ref):
@@ -126,34 +138,190 @@ def kernel(
     options = options.replace(dimension_semantics=("parallel",))
     grid = ((mesh.axis_name, mesh.num_cores),)
 
-    def make(body: Body) -> Callable[..., Any]:
-        # A call caches its traced kernels, and is for one structure of operands.
-        calls: dict[PyTreeDef, Callable[..., Any]] = {}
+    def call(
+        body: Body, out_type: PyTree, specs: PyTree, aliases: dict[int, int], name: str | None
+    ):
+        return pallas_call(
+            body,
+            out_type,
+            grid_spec=GridSpec(grid, specs, tree.tree_map(_out_spec, out_type), scratch_types),
+            input_output_aliases=aliases,
+            compiler_params=options,
+            interpret=interpret,
+            cost_estimate=cost_estimate,
+            debug=debug,
+            name=name,
+            metadata=metadata,
+        )
 
-        def run(*args: Any) -> Any:
-            structure = tree.tree_structure(args)
-            if structure not in calls:
-                specs = tree.tree_map(lambda _: BlockSpec(memory_space=ANY), args)
-                out_specs = tree.tree_map(_out_spec, out_type)
-                calls[structure] = pallas_call(
-                    body,
-                    out_type,
-                    grid_spec=GridSpec(grid, specs, out_specs, scratch_types),
-                    compiler_params=options,
-                    interpret=interpret,
-                    cost_estimate=cost_estimate,
-                    debug=debug,
-                    name=name,
-                    metadata=metadata,
-                )
-            return calls[structure](*args)
+    def make(body: Body) -> Callable[..., PyTree]:
+        # A call caches its traced kernels, and is for one structure of operands.
+        calls: dict[PyTreeDef, Callable[..., PyTree]] = {}
+
+        def run(*args: PyTree) -> PyTree:
+            leaves, structure = tree.tree_flatten(args)
+            if not any(map(_is_reference, leaves)):
+                if structure not in calls:
+                    specs = tree.tree_map(lambda _: _ANYWHERE, args)
+                    calls[structure] = call(body, out_type, specs, {}, name)
+                try:
+                    return calls[structure](*args)
+                except CapturedValues as error:
+                    if error.has_arrays:
+                        raise
+            around = _Around(body, out_type, leaves, structure)
+            return around.run(partial(call, name=name or body.__name__))
 
         return run
 
     return make if body is None else make(body)
 
 
-def _out_spec(result: Any) -> BlockSpec:
+_ANYWHERE = BlockSpec(memory_space=ANY)
+
+
+def _is_reference(x: object) -> bool:
+    return is_reference(typeof(x))
+
+
+class _Around(NamedTuple):
+    """A kernel on references of the program around it, which are results that share its operands.
+
+    Attributes:
+      body: the kernel, a function of references.
+      out_type: the types of its other results.
+      leaves: its operands: arrays, and references of the program around it.
+      structure: their structure.
+      program: `on_parts` as a traced kernel, whose constants are references and scalars that the
+        kernel closes over; None if it closes over nothing.
+    """
+
+    body: Body
+    out_type: PyTree
+    leaves: Sequence[Value]
+    structure: PyTreeDef
+    program: ClosedJaxpr | None = None
+
+    def run(self, call: Callable[..., Callable[..., PyTree]]) -> PyTree:
+        """Run the kernel, and write its results to the references; return the others."""
+        program, count = self.program, len(self.leaves)
+        captured = () if program is None else program.consts
+        check_references(None, self.leaves, captured)
+        operands: list[ArrayLike] = []
+        specs: list[BlockSpec] = []
+        refs: dict[int, RefLike] = {}
+        for place, value in enumerate((*self.leaves, *captured)):
+            if _is_reference(value):
+                refs[place] = value
+                value = get(value)
+            is_scalar = place >= count and place not in refs
+            operands.append(reshape(value, (1,)) if is_scalar else value)
+            specs.append(BlockSpec(memory_space=SMEM) if is_scalar else _ANYWHERE)
+        first = len(tree.tree_leaves(self.out_type))
+        aliases = {place: first + number for number, place in enumerate(refs)}
+        types = tuple([typeof(ref).inner_aval for ref in refs.values()])
+        on_parts = partial(self.on_parts, list(refs))
+        try:
+            results, new = call(on_parts, (self.out_type, types), [specs], aliases)(operands)
+        except CapturedValues as error:
+            if error.has_arrays:
+                raise
+            return self._replace(program=error.program).run(call)
+        for ref, array in zip(refs.values(), new, strict=True):
+            swap(ref, None, array)
+        return results
+
+    def on_parts(
+        self,
+        places: list[int],
+        operands: Sequence[RefLike],
+        results: PyTree,
+        mutated: Sequence[RefLike],
+        *scratch: PyTree,
+        **named: PyTree,
+    ) -> None:
+        """Run the kernel's function on its references, in the kernel that is being traced."""
+        refs = {**dict(enumerate(operands)), **dict(zip(places, mutated, strict=True))}
+        count = len(self.leaves)
+        if self.program is None:
+            args = self.structure.unflatten(refs.values())
+            outs = results if isinstance(self.out_type, tuple | list) else (results,)
+            return self.body(*args, *outs, *scratch, **named)
+        passed = [ref for place, ref in zip(places, mutated, strict=True) if place < count]
+        given = (operands[:count], results, passed, *scratch)
+        flat = tree.tree_leaves((given, named))
+        consts = [
+            ref if place in places else get(ref, 0) for place, ref in refs.items() if place >= count
+        ]
+        jaxpr = self.program.jaxpr
+        own = [
+            own_reference(f"buffer {number} of a kernel", var.aval)
+            for number, var in enumerate(jaxpr.invars[len(flat) :])
+        ]
+        eval_jaxpr(jaxpr, consts, *flat, *own)
+        return None
+
+
+def core_map(
+    mesh: TensorCoreMesh,
+    *,
+    compiler_params: CompilerParams | None = None,
+    interpret: bool | InterpretParams = False,
+    debug: bool = False,
+    cost_estimate: CostEstimate | None = None,
+    name: str | None = None,
+    metadata: dict[str, str] | None = None,
+    scratch_shapes: ScratchShapeTree = (),
+) -> Callable[[Body], None]:
+    """Return a decorator that runs a function immediately on each core of a mesh.
+
+    The function reads and writes references of the program around it, such as those of
+    `jax.new_ref`, and returns None. `pl.kernel` does the same for functions that are called.
+
+    Args:
+      mesh: the cores.
+      compiler_params: options of the compiler, without `dimension_semantics`.
+      interpret: True to run the work of the cores in sequence, as XLA's operations; a
+        `pltpu.InterpretParams` for a model of a TPU.
+      debug: whether the compiler prints the kernel.
+      cost_estimate: the cost, for the compiler's scheduling.
+      name: the name of the kernel, for profiles; by default the function's.
+      metadata: strings by name, for tools.
+      scratch_shapes: the types of buffers of each core, which are the function's parameters.
+
+    Raises:
+      ValueError: if the function closes over an array that is not a scalar, and for
+        `dimension_semantics`.
+
+    Example:
+      >>> ref = jax.new_ref(jnp.zeros(4))
+      >>> mesh = pltpu.TensorCoreMesh(axis_name="core", num_cores=2)
+      >>> @pl.core_map(mesh, interpret=True, scratch_shapes=[pltpu.VMEM((2,), jnp.float32)])
+      ... def _(buffer):
+      ...     core = jax.lax.axis_index("core")
+      ...     buffer[...] = jnp.full(2, core, jnp.float32)
+      ...     pltpu.sync_copy(buffer, ref.at[pl.ds(2 * core, 2)])
+      >>> ref[...]
+      Array([0., 0., 1., 1.], dtype=float32)
+    """
+
+    def run(body: Body) -> None:
+        kernel(
+            body,
+            mesh=mesh,
+            scratch_types=scratch_shapes,
+            compiler_params=compiler_params,
+            interpret=interpret,
+            cost_estimate=cost_estimate,
+            debug=debug,
+            name=name,
+            metadata=metadata,
+        )()
+
+    return run
+
+
+def _out_spec(result: object) -> BlockSpec:
     return BlockSpec(memory_space=result.memory_space if isinstance(result, MemoryRef) else ANY)
 
 

@@ -1,6 +1,7 @@
 """Buffers that a kernel allocates for a part of its run: run_scoped."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
@@ -83,21 +84,22 @@ def with_scoped(
     *types: PyTree,
     collective_axes: Hashable | tuple[Hashable, ...] = (),
     **kw_types: PyTree,
-) -> Callable[[Callable[..., PyTree]], Callable[[], PyTree]]:
+) -> Callable[[Callable[..., PyTree]], Callable[..., PyTree]]:
     """Return a decorator of functions of references to new buffers: see run_scoped.
 
     Args:
-      *types: the types of the arguments of the function.
+      *types: the types of the last positional arguments of the function.
       collective_axes: the axes of a mesh whose devices allocate the buffers together.
       **kw_types: the types of its keyword arguments.
 
     Returns:
-      A decorator that returns functions of no arguments.
+      A decorator that returns functions of the other arguments.
     """
 
-    def decorator(f: Callable[..., PyTree]) -> Callable[[], PyTree]:
-        def run() -> PyTree:
-            return run_scoped(f, *types, collective_axes=collective_axes, **kw_types)
+    def decorator(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
+        def run(*args: object, **kwargs: object) -> PyTree:
+            function = partial(f, *args, **kwargs)
+            return run_scoped(function, *types, collective_axes=collective_axes, **kw_types)
 
         return run
 

@@ -1,4 +1,4 @@
-"""Kernels that each core of a mesh runs: pl.kernel, in all modes and in Mosaic."""
+"""Kernels that each core of a mesh runs: pl.kernel and pl.core_map, in all modes and in Mosaic."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.experimental import pallas as pl
 from hlofront.experimental.pallas import tpu as pltpu
-from tests.pallas.test_mosaic import module_of
+from tests.pallas.mosaic_modules import array, module_of, on_tpu
 
 TWO = pltpu.TensorCoreMesh(axis_name="core", num_cores=2)
 modes = pytest.mark.parametrize(
@@ -73,6 +73,119 @@ def test_cores_run_the_steps_of_a_parallel_grid_of_mosaic():
     assert "iteration_bounds = array<i64: 2>" in text
     assert "dimension_semantics<arbitrary>" in text or "dimension_semantics<parallel>" in text
     assert text.count("memory_space<any>") > 1
+
+
+# ---- references of the program around the kernel -------------------------------------------------
+
+ROW = [pltpu.VMEM((8,), jnp.float32)]
+
+
+def doubled_and_swapped(x, interpret):
+    ref, swapped = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
+
+    @pl.core_map(TWO, interpret=interpret, scratch_shapes=ROW)
+    def _(buffer):
+        core = lax.axis_index("core")
+        pltpu.sync_copy(ref.at[core], buffer)
+        buffer[...] *= 2
+        pltpu.sync_copy(buffer, swapped.at[1 - core])
+
+    return ref[...], swapped[...]
+
+
+@modes
+@pytest.mark.parametrize("transform", [jax.jit, lambda f: f], ids=["jit", "eager"])
+def test_core_map_reads_and_writes_the_references_around_it(interpret, transform):
+    kept, swapped = transform(lambda x: doubled_and_swapped(x, interpret))(x)
+    np.testing.assert_array_equal(kept, x)
+    np.testing.assert_array_equal(swapped, 2 * x[::-1])
+
+
+def test_core_map_runs_for_each_example_of_a_batch():
+    batch = np.stack([x, x + 100])
+    _, swapped = jax.vmap(lambda x: doubled_and_swapped(x, True))(batch)
+    np.testing.assert_array_equal(swapped, 2 * batch[:, ::-1])
+
+
+@modes
+def test_a_kernel_writes_to_references_that_are_passed_and_closed_over(interpret):
+    def run(x, factor):
+        passed, around = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
+        factor = factor * 3
+
+        @pl.kernel(out_type=[OUT], mesh=TWO, scratch_types={"row": ROW[0]}, interpret=interpret)
+        def kernel(ref, y_ref, o_ref, *, row):
+            core = lax.axis_index("core")
+            pltpu.sync_copy(ref.at[core], row)
+            row[...] = row[...] * factor + core
+            pltpu.sync_copy(row, around.at[core])
+            pltpu.sync_copy(y_ref.at[core], o_ref.at[core])
+            pltpu.sync_copy(y_ref.at[core], ref.at[core])
+
+        (out,) = kernel(passed, x + 1)
+        return out, passed[...], around[...]
+
+    out, passed, around = jax.jit(run)(x, np.float32(2))
+    np.testing.assert_array_equal(out, x + 1)
+    np.testing.assert_array_equal(passed, x + 1)
+    np.testing.assert_array_equal(around, x * 6 + [[0], [1]])
+
+
+def test_random_numbers_in_core_map_are_those_of_a_kernel_with_results():
+    def draw(o_ref):
+        pltpu.prng_seed(7)
+        o_ref[...] = pltpu.prng_random_bits((8, 128))
+
+    bits = jax.ShapeDtypeStruct((8, 128), jnp.int32)
+    one = pltpu.TensorCoreMesh(axis_name="core", num_cores=1)
+    ref = jax.new_ref(jnp.zeros((8, 128), jnp.int32))
+    pl.core_map(one, interpret=True)(lambda: draw(ref))
+    expected = pl.pallas_call(draw, bits, interpret=True)()
+    np.testing.assert_array_equal(ref[...], expected)
+
+
+def test_core_map_compiles_for_a_tpu_with_a_scalar_of_the_program():
+    one = pltpu.TensorCoreMesh(axis_name="core", num_cores=1)
+    scratch = [pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA]
+
+    def scaled(x, factor):
+        ref, factor = jax.new_ref(x), factor * 3
+
+        @pl.core_map(one, scratch_shapes=scratch)
+        def _(buffer, sem):
+            pltpu.async_copy(ref, buffer, sem).wait()
+            buffer[...] *= factor
+            pltpu.async_copy(buffer, ref, sem).wait()
+
+        return ref[...]
+
+    lowered = on_tpu(scaled, array((8, 128)), array(()))
+    assert "output_operand_alias" in lowered.as_text()
+    lowered.compile()
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda ref, y: lambda: ref.__setitem__(..., y), "captures constants .*f32.2,8."),
+        (lambda ref, y: lambda: 3, "should return None"),
+    ],
+    ids=["an array", "a result"],
+)
+def test_what_core_map_cannot_close_over_or_return_is_refused(use, message):
+    ref, y = jax.new_ref(x), jnp.asarray(x)
+    with pytest.raises(ValueError, match=message):
+        pl.core_map(TWO, interpret=True)(use(ref, y))
+
+
+def test_a_reference_is_not_passed_to_a_kernel_that_closes_over_it():
+    ref = jax.new_ref(x)
+    kernel = pl.kernel(lambda r: pltpu.sync_copy(r.at[0], ref.at[1]), mesh=TWO, interpret=True)
+    with pytest.raises(ValueError, match="both closed over and passed"):
+        kernel(ref)
+
+
+# ---- meshes --------------------------------------------------------------------------------------
 
 
 def test_the_cores_of_a_mesh_are_by_default_those_of_the_device():

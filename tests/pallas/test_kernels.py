@@ -376,3 +376,29 @@ def test_a_reference_is_made_for_a_type():
 
     np.testing.assert_array_equal(f(x), x * 2)
     assert not pltpu.is_tpu_device()
+
+
+def test_with_scoped_passes_the_other_arguments_of_the_function():
+    buffer = pltpu.VMEM((8,), jnp.float32)
+
+    @pl.with_scoped(buffer, second=buffer)
+    def written(o_ref, first, *, second, value):
+        first[...] = jnp.full(8, value, jnp.float32)
+        second[...] = first[...] + 1
+        o_ref[...] = second[...]
+
+    def kernel(o_ref):
+        written(o_ref, value=4)
+
+    out = hlofront.ShapeDtypeStruct((8,), jnp.float32)
+    np.testing.assert_array_equal(pl.pallas_call(kernel, out, interpret=True)(), np.full(8, 5))
+
+
+def test_an_array_whose_spec_alone_is_left_out_is_not_moved():
+    def kernel(x_ref, o_ref):
+        pltpu.sync_copy(x_ref, o_ref)
+
+    x = jnp.arange(8.0)
+    call = pl.pallas_call(kernel, x, in_specs=[pl.no_block_spec], interpret=True)
+    assert "<any>" in str(hlofront.make_jaxpr(call)(x))
+    np.testing.assert_array_equal(call(x), x)

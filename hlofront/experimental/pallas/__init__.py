@@ -17,13 +17,13 @@ from hlofront.pallas.block_specs import no_block_spec as no_block_spec
 from hlofront.pallas.block_specs import squeezed as squeezed
 from hlofront.pallas.compiler_params import KernelCompilerParams as CompilerParams
 from hlofront.pallas.control import align_to as align_to
-from hlofront.pallas.control import broadcast_to as broadcast_to
 from hlofront.pallas.control import cdiv as cdiv
 from hlofront.pallas.control import loop as loop
 from hlofront.pallas.control import multiple_of as multiple_of
 from hlofront.pallas.control import next_power_of_2 as next_power_of_2
 from hlofront.pallas.control import strides_from_shape as strides_from_shape
 from hlofront.pallas.control import when as when
+from hlofront.pallas.core_meshes import core_map as core_map
 from hlofront.pallas.core_meshes import kernel as kernel
 from hlofront.pallas.cost import estimate_cost as estimate_cost
 from hlofront.pallas.debug_checks import debug_check as debug_check
@@ -51,7 +51,9 @@ from hlofront.pallas.semaphores import DeviceIdType as DeviceIdType
 from hlofront.pallas.semaphores import semaphore_read as semaphore_read
 from hlofront.pallas.semaphores import semaphore_signal as semaphore_signal
 from hlofront.pallas.semaphores import semaphore_wait as semaphore_wait
+from hlofront.pallas.tpu_operations import reciprocal as reciprocal
 from hlofront.primitives.arrays.creation import empty as empty
+from hlofront.primitives.arrays.shaping import broadcast_to as broadcast_to
 from hlofront.runtime.debugging.printing import debug_print as debug_print
 
 __all__ = [
