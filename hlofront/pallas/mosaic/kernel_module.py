@@ -6,12 +6,11 @@
 
 import importlib
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from hlofront.base.elements import int32
 from hlofront.base.errors import VerificationError
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.bridge.mlir import Operation, Values, context, ir
+from hlofront.bridge.mlir import Operation, Value, Values, context, ir
 from hlofront.bridge.mosaic import load_dialect
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.lowering.core.module_state import symbol_name
@@ -19,7 +18,8 @@ from hlofront.lowering.core.types import attribute, i64, string
 from hlofront.pallas.block_specs import Blocked, Element, Squeezed, block_size
 from hlofront.pallas.compiler_params import LoweringException
 from hlofront.pallas.grid_mapping import BlockMapping, GridMapping, padding_of
-from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, KernelState
+from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, KernelState, Shape
+from hlofront.pallas.mosaic.references import RefPart, view_of_part
 from hlofront.pallas.mosaic.shaping import array_attribute
 from hlofront.pallas.mosaic.types import memory_of, memref_type, no_elements, value_type
 
@@ -156,11 +156,6 @@ def _index_types(mapping: GridMapping) -> list[ir.Type]:
     return [value_type((), int32)] * len(mapping.grid)
 
 
-def _scalar_refs(jaxpr: Jaxpr, mapping: GridMapping) -> list[Any]:
-    """Return the avals of the references to prefetched scalars."""
-    return [var.aval for var in jaxpr.invars[mapping.slice_index_ops]]
-
-
 def _emit_kernel(
     kernel: KernelState,
     ir_module: ir.Module,
@@ -168,12 +163,13 @@ def _emit_kernel(
     mapping: GridMapping,
     semantics: list[str],
 ) -> None:
-    shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     avals = [var.aval for var in jaxpr.invars]
-    for aval in avals:
-        shapes.append((aval.shape, ()))
+    # The shape of each memref, and the axes that the kernel does not see.
+    shapes: list[tuple[Shape, Shape]] = [(aval.shape, ()) for aval in avals]
     for place, block in enumerate(mapping.block_mappings, mapping.num_index_operands):
-        shapes[place] = _window(block)
+        shapes[place] = (
+            (block.array_aval.shape, ()) if _is_part_of_unmoved(block) else _window(block)
+        )
     _check_elements(kernel, jaxpr, mapping)
     types = [
         memref_type(shape, aval.dtype, memory_of(aval))
@@ -185,6 +181,10 @@ def _emit_kernel(
             KernelRef(value, aval, shape, squeezed)
             for value, aval, (shape, squeezed) in zip(values, avals, shapes, strict=True)
         ]
+        scalars = refs[: mapping.num_index_operands]
+        for place, block in enumerate(mapping.block_mappings, mapping.num_index_operands):
+            if _is_part_of_unmoved(block):
+                refs[place] = _unmoved_part(build, refs[place], block, scalars)
         build.inline(jaxpr, (), refs)
         return ()
 
@@ -192,7 +192,7 @@ def _emit_kernel(
     attributes = {
         "dimension_semantics": attribute(f"[{listed}]"),
         "scalar_prefetch": i64(mapping.num_index_operands),
-        "scratch_operands": i64(mapping.num_scratch_operands),
+        "scratch_operands": i64(len(mapping.scratch_avals)),
         "tpu.core_type": attribute("#tpu.core_type<tc>"),
     }
     if mapping.grid:
@@ -210,7 +210,7 @@ def _check_elements(kernel: KernelState, jaxpr: Jaxpr, mapping: GridMapping) -> 
     at = info.func_src_info if info is not None else kernel.name
     names = [f"prefetched scalar {n}" for n in range(mapping.num_index_operands)]
     names += [block.origin for block in mapping.block_mappings]
-    names += [f"scratch {n}" for n in range(mapping.num_scratch_operands)]
+    names += [f"scratch {n}" for n in range(len(mapping.scratch_avals))]
     for name, var in zip(names, jaxpr.invars, strict=True):
         lacking = no_elements(var.aval.dtype)
         if lacking:
@@ -220,10 +220,43 @@ def _check_elements(kernel: KernelState, jaxpr: Jaxpr, mapping: GridMapping) -> 
             )
 
 
-def _window(block: BlockMapping) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _window(block: BlockMapping) -> tuple[Shape, Shape]:
     """Return the shape of the memref of a block, and the axes that the kernel does not see."""
     squeezed = [n for n, dim in enumerate(block.block_shape) if isinstance(dim, Squeezed)]
     return tuple(map(block_size, block.block_shape)), tuple(squeezed)
+
+
+def _is_part_of_unmoved(block: BlockMapping) -> bool:
+    """Return whether a block is a part of an array that is not moved, such as in a batch."""
+    return memory_of(block.block_aval) not in _WINDOWED and not block.has_trivial_window()
+
+
+def _unmoved_part(
+    build: KernelBuilder, ref: KernelRef, block: BlockMapping, scalars: Sequence[KernelRef]
+) -> KernelRef:
+    """Return a reference to the block of an array that is not moved."""
+    sizes, squeezed = _window(block)
+    if any(n % size for n, size in zip(ref.shape, sizes, strict=True)):
+        build.refuse(
+            f"blocks of shape {sizes} do not divide {block.origin}, which is not moved and whose "
+            f"shape is {ref.shape}: pad the array, or give the BlockSpec no memory_space"
+        )
+    starts = _starts(build, block, scalars)
+    aval = ref.aval.update(inner_aval=block.array_aval)
+    kept = tuple([axis not in squeezed for axis in range(len(sizes))])
+    part = RefPart(ref._replace(aval=aval), tuple(starts), sizes, (1,) * len(sizes), kept)
+    return view_of_part(build, part)
+
+
+def _starts(build: KernelBuilder, block: BlockMapping, scalars: Sequence[KernelRef]) -> list[Value]:
+    """Return the first element of the block of a step along each axis."""
+    indices = build.inline(block.index_map_jaxpr, (), [*build.grid_indices, *scalars])
+    return [
+        build.op("arith.muli", (x, build.constant(dim.block_size, int32)), x.type)
+        if isinstance(dim, Blocked)
+        else x
+        for x, dim in zip(indices, block.block_shape, strict=True)
+    ]
 
 
 # ---- windows -------------------------------------------------------------------------------------
@@ -236,7 +269,7 @@ def _window_params(number: int, block: BlockMapping) -> str:
     bounds, _ = _window(block)
     listed = ", ".join(map(str, bounds))
     params = [
-        f"transform_indices = @{_transform_name(number)}",
+        f"transform_indices = @transform_{number}",
         f"window_bounds = array<i64{f': {listed}' if bounds else ''}>",
     ]
     mode = _pipeline(block)
@@ -265,10 +298,6 @@ def _has_elements(block: BlockMapping) -> bool:
     return any(isinstance(dim, Element) for dim in block.block_shape)
 
 
-def _transform_name(number: int) -> str:
-    return f"transform_{number}"
-
-
 def _emit_transform(
     kernel: KernelState,
     ir_module: ir.Module,
@@ -285,19 +314,12 @@ def _emit_transform(
         refs = [
             KernelRef(value, aval, aval.shape) for value, aval in zip(values, avals, strict=True)
         ]
-        jaxpr = block.index_map_jaxpr
-        results = build.inline(jaxpr, (), [*build.grid_indices, *refs])
-        if not _has_elements(block):
-            return results
-        # If one axis of a window is indexed by elements, all are.
-        return [
-            build.op("arith.muli", (x, build.constant(dim.block_size, int32)), index)
-            if isinstance(dim, Blocked)
-            else x
-            for x, dim in zip(results, block.block_shape, strict=True)
-        ]
+        if _has_elements(block):
+            # If one axis of a window is indexed by elements, all are.
+            return _starts(build, block, refs)
+        return build.inline(block.index_map_jaxpr, (), [*build.grid_indices, *refs])
 
     arguments = [*_index_types(mapping), *scalars]
     results = [index] * len(block.block_shape)
-    name = _transform_name(number)
+    name = f"transform_{number}"
     _function(kernel, ir_module, name, arguments, results, body, len(mapping.grid))
