@@ -224,20 +224,17 @@ class BufferedRef:
 def _counts(count: int | tuple[int, int], kind: BufferType) -> tuple[int, int]:
     """Return the numbers of buffers for reading and for writing."""
     if isinstance(count, int):
-        counts = (count if kind.is_input else 0, count if kind is BufferType.OUTPUT else 0)
-        if kind is BufferType.INPUT_OUTPUT:
-            counts = (count, 1)
+        pair = (count, 1 if kind is BufferType.INPUT_OUTPUT else count)
     elif kind is BufferType.INPUT_OUTPUT and len(count) == 2:
-        counts = count
+        pair = count
     else:
         raise ValueError(
             "buffer_count must be an int, or a pair of them for input_output: got "
             f"{count!r} for {kind}"
         )
-    needed = [n for n, used in zip(counts, (kind.is_input, kind.is_output), strict=True) if used]
-    if min(needed) < 1:
+    if min(pair) < 1:
         raise ValueError(f"buffer_count must be at least 1, got {count}")
-    return counts
+    return pair[0] if kind.is_input else 0, pair[1] if kind.is_output else 0
 
 
 def _dims(spec: BlockSpec, name: str) -> list[BlockDim]:

@@ -1,11 +1,13 @@
 """estimate_cost: the cost of a function of arrays, for the cost estimate of a kernel."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.core.jaxpr import Equation, Jaxpr
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import subprograms_of
@@ -22,7 +24,7 @@ _Counts = tuple[int, int]
 
 
 @boundary
-def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
+def estimate_cost(fun: Callable[..., PyTree], *args: PyTree, **kwargs: object) -> CostEstimate:
     """Return the cost of a call of a function of arrays, for `pallas_call(cost_estimate=...)`.
 
     Products of matrices and the most frequent elementwise operations are counted: in loops once per
@@ -81,8 +83,5 @@ def _of_equation(equation: Equation) -> _Counts:
     if name == "dot_general":
         (axes, _), _ = equation.params["dimension_numbers"]
         shape: Any = equation.invars[0].aval
-        terms = 1
-        for axis in axes:
-            terms *= shape.shape[axis]
-        return 2 * size * terms, 0
+        return 2 * size * math.prod([shape.shape[axis] for axis in axes]), 0
     return 0, 0

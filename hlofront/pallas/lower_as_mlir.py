@@ -1,21 +1,21 @@
 """pl.lower_as_mlir: the StableHLO of a function with kernels, as text."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from hlofront.base.tree import PyTree
 from hlofront.bridge.client import Device
 from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.runtime.export.exporting import export
 
 
 def lower_as_mlir(
-    f: Callable[..., Any],
-    *args: Any,
+    f: Callable[..., PyTree],
+    *args: PyTree,
     dynamic_shapes: bool = False,
     device: Device | None = None,
     static_argnames: str | Sequence[str] = (),
     platforms: Sequence[str] | None = None,
-    **kwargs: Any,
+    **kwargs: PyTree,
 ) -> str:
     """Return the StableHLO of a function, by default for TPUs, which need not be here.
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hlofront.base import tree
 from hlofront.base.elements import int32
@@ -28,7 +28,12 @@ from hlofront.pallas.buffered_refs import BufferedRef, BufferType, buffers_for
 from hlofront.pallas.compiler_params import PARALLEL, GridDimensionSemantics
 from hlofront.pallas.control import when
 from hlofront.pallas.copies import AsyncCopyDescriptor, make_async_copy
-from hlofront.pallas.grid_indices import num_programs, program_id, tracing_pipeline
+from hlofront.pallas.grid_indices import (
+    indices_of_step,
+    num_programs,
+    program_id,
+    tracing_pipeline,
+)
 from hlofront.pallas.grid_specs import BlockSpecTree
 from hlofront.pallas.scoped import run_scoped
 from hlofront.pallas.tpu_info import Tiling
@@ -43,6 +48,7 @@ Grid = tuple[ArrayLike, ...]
 Indices = Sequence[ArrayLike]
 # An entry of the result of an index map.
 Entry = Any
+Other = TypeVar("Other")
 Semantics = Sequence[GridDimensionSemantics | str]
 
 
@@ -331,7 +337,7 @@ def _as_tuple(specs: BlockSpecTree) -> tuple[BlockSpecTree, ...]:
     return tuple(specs) if isinstance(specs, tuple | list) else (specs,)
 
 
-def _paired(refs: Sequence[RefLike], others: Sequence[Any]) -> "zip[tuple[RefLike, Any]]":
+def _paired(refs: Sequence[RefLike], others: Sequence[Other]) -> "zip[tuple[RefLike, Other]]":
     """Return pairs of references and the specs or buffers for them."""
     if len(refs) != len(others):
         raise ValueError(
@@ -410,14 +416,11 @@ class _Run(NamedTuple):
     is_explicit: bool
 
     def indices(self, number: ArrayLike) -> list[ArrayLike]:
-        """Return the indices of a step by its number: the last axis of the grid varies fastest."""
-        indices: list[ArrayLike] = []
-        for size, offset in zip(reversed(self.grid), reversed(self.offsets), strict=True):
-            size = _int32(size)
-            index = rem(number, size)
-            indices.append(index if is_known_integer(offset) else add(index, offset))
-            number = div(number, size)
-        return indices[::-1]
+        """Return the indices of a step of the core by its number."""
+        return [
+            index if is_known_integer(offset) else add(index, offset)
+            for index, offset in zip(indices_of_step(number, self.grid), self.offsets, strict=True)
+        ]
 
     def run(self) -> None:
         steps: Any = math.prod(self.grid)
@@ -444,7 +447,7 @@ class _Run(NamedTuple):
                 when(count >= behind)(lambda e=each, s=slot: e.write(first, s).wait())
 
     def _step(
-        self, steps: Any, number: Any, carry: tuple[list[Array], list[Array]]
+        self, steps: ArrayLike, number: Array, carry: tuple[list[Array], list[Array]]
     ) -> tuple[list[Array], list[Array]]:
         """Run a step; map how many blocks each window has copied, and shown, to those after it."""
         copied, seen = list(carry[0]), list(carry[1])
@@ -489,6 +492,6 @@ class _Run(NamedTuple):
         return copied, seen
 
 
-def _int32(number: Any) -> Array:
+def _int32(number: ArrayLike) -> Array:
     """Return an integer or boolean as int32, even if 64-bit dtypes are on."""
     return convert(number, int32, False)

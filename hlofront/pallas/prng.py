@@ -123,7 +123,7 @@ def _words(state: ArrayLike) -> list[Array]:
 
 @rules.discharge(prng_seed_p)
 def _(equation: Equation, operands: ArrayLikes) -> Discharged:
-    key: list[Any] = [np.uint32(0), np.uint32(0)]
+    key: list[Words] = [np.uint32(0), np.uint32(0)]
     for place, seed in enumerate(operands[1:]):
         key = threefry2x32(key, (bitcast_convert_type(seed, uint32), np.uint32(place)))
     state = stack([*key, np.uint32(0)])

@@ -131,11 +131,6 @@ _OF_5 = (
 _OF_7 = ((_WIDE, (*_WIDE, *_FP8_OF_7)), (_FP8_OF_7, _FP8_OF_7))
 
 
-def _also(*narrow: str) -> "tuple[_Operands, ...]":
-    """Return the products of generation 7, with more dtypes of the right operand."""
-    return tuple((lhs, (*rhs, *narrow)) for lhs, rhs in _OF_7)
-
-
 # Dtypes of the left operand of a product, and of the right one.
 _Operands = tuple[tuple[str, ...], tuple[str, ...]]
 _PRODUCTS: dict[ChipVersion, tuple[_Operands, ...]] = {
@@ -148,8 +143,8 @@ _PRODUCTS: dict[ChipVersion, tuple[_Operands, ...]] = {
     ChipVersion.TPU_V6E: _OF_5,
     ChipVersion.TPU_7: _OF_7,
     ChipVersion.TPU_7X: _OF_7,
-    ChipVersion.TPU_8I: _also("int4", "uint4"),
-    ChipVersion.TPU_8T: _also("int4"),
+    ChipVersion.TPU_8I: tuple([(lhs, (*rhs, "int4", "uint4")) for lhs, rhs in _OF_7]),
+    ChipVersion.TPU_8T: tuple([(lhs, (*rhs, "int4")) for lhs, rhs in _OF_7]),
 }
 
 # The units of the table below, from the generation on: MiB of VMEM, MB of CMEM, KiB of SMEM, 10 MB

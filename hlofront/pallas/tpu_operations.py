@@ -1,7 +1,5 @@
 """Operations on vectors that kernels for TPUs have: roll, bitcast, reciprocal."""
 
-from typing import Any
-
 from hlofront.base.dtypes import bit_width, canonicalize_dtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core import rules
@@ -84,7 +82,7 @@ def bitcast(x: ArrayLike, ty: DTypeLike, dim: int = -2) -> Array:
       ValueError: if the array has no such axis, or its size is not a multiple of the elements that
         are packed into one.
     """
-    aval: Any = typeof(x)
+    aval = typeof(x)
     dtype = canonicalize_dtype(ty)
     axis = dim + aval.ndim if dim < 0 else dim
     if not 0 <= axis < aval.ndim:

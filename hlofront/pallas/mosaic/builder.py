@@ -4,6 +4,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import copy
+import dataclasses
 from collections.abc import Callable, Hashable, Sequence, Set
 from typing import Any, Concatenate, NoReturn, Self
 
@@ -20,6 +22,7 @@ from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import path_of
 from hlofront.core.programs.liveness import variables_read
+from hlofront.core.programs.subprograms import called_by, inputs_among
 from hlofront.core.references import AbstractRef
 from hlofront.lowering.core.locations import Locations
 from hlofront.lowering.core.types import attribute, unknown
@@ -58,9 +61,10 @@ class KernelRef(NamedTuple):
 
 
 Operand = Value | KernelRef
-Environment = dict[Var, Any]
+Environment = dict[Var, Operand]
 
 
+@dataclasses.dataclass
 class KernelState:
     """The state of a kernel while its functions are emitted.
 
@@ -74,20 +78,14 @@ class KernelState:
       mesh_axes: the names and sizes of the axes of the mesh around the kernel.
     """
 
-    def __init__(
-        self,
-        name: str,
-        grid: Sequence[int | None],
-        own_axes: Sequence[int],
-        mesh_axes: Sequence[tuple[Hashable, int]] = (),
-    ):
-        self.name = name
-        self.grid = tuple(grid)
-        self.own_axes = tuple(own_axes)
-        self.mesh_axes = tuple(mesh_axes)
-        self.uses_barrier = self.communicates = False
-        self.barrier_tags: set[Hashable] = set()
-        self.locations = Locations()
+    name: str
+    grid: Sequence[int | None]
+    own_axes: Sequence[int]
+    mesh_axes: Sequence[tuple[Hashable, int]] = ()
+    uses_barrier: bool = False
+    communicates: bool = False
+    barrier_tags: set[Hashable] = dataclasses.field(default_factory=set)
+    locations: Locations = dataclasses.field(default_factory=Locations)
 
 
 class KernelBuilder:
@@ -99,19 +97,6 @@ class KernelBuilder:
       equation: the equation that is being lowered.
       avals_in, avals_out: the avals of its operands and results.
     """
-
-    __slots__ = (
-        "avals_in",
-        "avals_out",
-        "constants",
-        "equation",
-        "grid_indices",
-        "ip",
-        "kernel",
-        "loc",
-        "origin",
-        "variables_read",
-    )
 
     equation: Equation
     avals_in: Sequence[Any]
@@ -167,11 +152,8 @@ class KernelBuilder:
         )
         for region, (arg_types, body) in zip(operation.regions, bodies, strict=True):
             block = region.blocks.append(*arg_types, arg_locs=[self.loc] * len(arg_types))
-            inner = type(self)(self.kernel, ir.InsertionPoint(block), self.grid_indices)
-            inner.loc, inner.equation = self.loc, self.equation
-            inner.avals_in, inner.avals_out = self.avals_in, self.avals_out
-            inner.origin = self.origin
-            inner.constants = dict(self.constants)
+            inner = copy.copy(self)
+            inner.ip, inner.constants = ir.InsertionPoint(block), dict(self.constants)
             body(inner, *block.arguments)
         return list(operation.results)
 
@@ -278,15 +260,12 @@ class KernelBuilder:
             aval: Any = var.aval
             is_emitted = isinstance(const, ir.Value | KernelRef)
             environment[var] = const if is_emitted else self.literal(const, aval.dtype)
-        around = self.loc, getattr(self, "equation", None)
-        read_before = self.variables_read
+        # The equation around the program, with its location, is the current one again after it.
+        around = dict(vars(self))
         self.variables_read = variables_read(jaxpr.eqns, jaxpr.outvars)
-        avals = getattr(self, "avals_in", ()), getattr(self, "avals_out", ())
         for equation in jaxpr.eqns:
             self.lower_equation(equation, environment)
-        self.loc, self.variables_read = around[0], read_before
-        if around[1] is not None:
-            self.equation, (self.avals_in, self.avals_out) = around[1], avals
+        vars(self).update(around)
         return [self.read(atom, environment) for atom in jaxpr.outvars]
 
     def by_tracing(
@@ -321,8 +300,8 @@ class KernelBuilder:
             self.loc = self.kernel.locations.of(name, equation.traceback)
         self.avals_in = [atom.aval for atom in equation.invars]
         self.avals_out = [var.aval for var in outvars]
-        rule = mosaic.get(primitive)
-        if rule is None:
+        rule, called = mosaic.get(primitive), called_by(equation)
+        if rule is None and called is None:
             self.refuse(
                 f"Unimplemented primitive in Pallas TPU lowering for tc: {primitive.name}. Kernels "
                 f"of TPUs have no such operation: {instead_of(primitive.name)}",
@@ -333,13 +312,16 @@ class KernelBuilder:
             if lacking:
                 self.refuse(f"{lacking}. Convert to another dtype before", TypeError)
         operands = [self.read(atom, environment) for atom in equation.invars]
-        results = rule(self, *operands, **equation.params)
+        if rule is not None:
+            results = rule(self, *operands, **equation.params)
+        else:
+            results = self.call(called.closed, inputs_among(called, operands))
         if primitive.multiple_results:
             environment.update(zip(outvars, results, strict=True))
         else:
             environment[outvars[0]] = results
 
-    def read(self, atom: Atom, environment: Environment) -> Any:
+    def read(self, atom: Atom, environment: Environment) -> Operand:
         """Return the value or the reference of a variable, or the value of a literal."""
         if isinstance(atom, Literal):
             aval: Any = atom.aval

@@ -47,8 +47,16 @@ def _problem(block: BlockMapping) -> str:
     """Return what is wrong with a block and how to change it; "" if nothing is."""
     sizes = tuple(map(block_size, block.block_shape))
     shape = block.array_aval.shape
-    if len(sizes) < 2:
-        return _problem_of_vector(sizes, shape, block)
+    if not sizes or sizes == shape:
+        return ""
+    if len(sizes) == 1:
+        unit = _COLUMNS * (4 // max(block.array_aval.dtype.itemsize, 1) or 1)
+        if not sizes[0] % unit:
+            return ""
+        return (
+            f"its {sizes[0]} elements of an array of one axis are neither a multiple of {unit} nor "
+            f"all {shape[0]}. Give the array two axes, or take {-(-sizes[0] // unit) * unit}"
+        )
     for axis, unit, what in ((-1, _COLUMNS, "columns"), (-2, _ROWS, "rows")):
         if sizes[axis] % unit and sizes[axis] != shape[axis]:
             above = -(-sizes[axis] // unit) * unit
@@ -56,16 +64,4 @@ def _problem(block: BlockMapping) -> str:
                 f"its {sizes[axis]} {what} are neither a multiple of {unit} nor all "
                 f"{shape[axis]}. Take {above}, or {shape[axis]}"
             )
-    return ""
-
-
-def _problem_of_vector(sizes: tuple[int, ...], shape: tuple[int, ...], block: BlockMapping) -> str:
-    if not sizes or sizes == shape:
-        return ""
-    unit = _COLUMNS * (4 // max(block.array_aval.dtype.itemsize, 1) or 1)
-    if sizes[0] % unit:
-        return (
-            f"its {sizes[0]} elements of an array of one axis are neither a multiple of {unit} nor "
-            f"all {shape[0]}. Give the array two axes, or take {-(-sizes[0] // unit) * unit}"
-        )
     return ""

@@ -1,23 +1,18 @@
-"""Mosaic rules of branches, loops, calls and the indices of a kernel's grid."""
+"""Mosaic rules of branches and loops."""
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from hlofront.base.elements import int32
 from hlofront.base.typing import DType
-from hlofront.bridge.mlir import Value, Values
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal
-from hlofront.core.programs.subprograms import called_by, inputs_among
-from hlofront.higher_order.calls.call_primitive import call_p
-from hlofront.higher_order.calls.jit_call import closed_call_p, jit_p
-from hlofront.higher_order.checkpoint.checkpoint import remat_p
+from hlofront.bridge.mlir import Value
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from hlofront.higher_order.checkpoint.checkpoint_policies import name_p
 from hlofront.higher_order.control_flow.cond import cond_p
 from hlofront.higher_order.control_flow.platform import Platforms, number_for, platform_index_p
 from hlofront.higher_order.control_flow.scan import scan_p
 from hlofront.higher_order.control_flow.while_loop import while_p
-from hlofront.higher_order.custom_rules.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_rules.custom_vjp_call import custom_vjp_call_p
-from hlofront.higher_order.custom_rules.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.selecting import three_parts
 from hlofront.pallas.mosaic.builder import KernelBuilder, Operand
 from hlofront.pallas.mosaic.elementwise import DIFFERENT, compared, converted
@@ -25,23 +20,6 @@ from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.types import value_type
 from hlofront.primitives.elementwise.compare import lt_p
 from hlofront.primitives.elementwise.elementwise import add_p
-
-
-@mosaic(
-    jit_p,
-    closed_call_p,
-    call_p,
-    custom_jvp_call_p,
-    custom_vjp_call_p,
-    custom_vmap_call_p,
-    remat_p,
-)
-def _(build: KernelBuilder, *operands: Operand, **_: object) -> list[Operand]:
-    """Emit the called program inline."""
-    part = called_by(build.equation)
-    if part is None:
-        build.refuse(f"{build.equation.primitive.name} does not say which program it calls")
-    return build.call(part.closed, inputs_among(part, operands))
 
 
 @mosaic(name_p)
@@ -105,17 +83,33 @@ def _branch(
 def _count_up(
     build: KernelBuilder,
     bounds: tuple[Value, Value, Value],
-    carry: Values,
-    step: Callable[[KernelBuilder, Value, Sequence[Operand]], Sequence[Operand]],
-) -> Sequence[Operand]:
-    """Emit a loop over integers; `step(builder, i, carry)` returns the next carry."""
+    carry: Sequence[Value],
+    counter: int | None,
+    last: Value,
+    run: Callable[[KernelBuilder, list[Value]], Sequence[Value]],
+) -> list[Value]:
+    """Emit a loop over integers, and return the carry after it.
+
+    Args:
+      counter: the position of a carried value that is the integer, or None.
+      last: that value after the loop.
+      run: `run(builder, carry)` emits a step, and returns the next carry.
+    """
+
+    def others(values: Sequence[Value]) -> list[Value]:
+        return [x for place, x in enumerate(values) if place != counter]
+
+    def with_counter(values: Sequence[Value], x: Value) -> list[Value]:
+        return [*values] if counter is None else [*values[:counter], x, *values[counter:]]
 
     def body(inner: KernelBuilder, i: Value, *values: Value) -> None:
-        inner.effect("scf.yield", step(inner, i, values))
+        inner.effect("scf.yield", others(run(inner, with_counter(values, i))))
 
-    types = [x.type for x in carry]
+    first = others(carry)
+    types = [x.type for x in first]
     arguments = (bounds[0].type, *types)
-    return build.with_regions("scf.for", (*bounds, *carry), types, (arguments, body))
+    results = build.with_regions("scf.for", (*bounds, *first), types, (arguments, body))
+    return with_counter(results, last)
 
 
 def _counter(jaxpr: Jaxpr, first: int, count: int) -> int | None:
@@ -136,14 +130,12 @@ def _counts_steps(jaxpr: Jaxpr, first: int, position: int) -> bool:
         equation.primitive is add_p
         and equation.outvars[0] is out
         and equation.invars[0] is var
-        and _is_one(equation.invars[1])
+        and type(one := equation.invars[1]) is Literal
+        and not np.shape(one.val)
+        and one.val == 1
         and getattr(out.aval, "dtype", None) == int32
         for equation in jaxpr.eqns
     )
-
-
-def _is_one(atom: Atom) -> bool:
-    return type(atom) is Literal and not getattr(atom.aval, "shape", ()) and atom.val == 1
 
 
 @mosaic(scan_p)
@@ -171,29 +163,20 @@ def _(
         for _step in range(length):
             carry = build.call(jaxpr, [*consts, *carry])
         return carry
-    one = build.constant(1, int32)
     start = build.constant(0, int32) if counter is None else carry[counter]
-    steps = build.constant(length - length % at_once, int32)
-    stop = build.op("arith.addi", (start, steps), one.type) if counter is not None else steps
+    count = build.constant(length - length % at_once, int32)
+    stop = build.op("arith.addi", (start, count), count.type) if counter is not None else count
     stride = build.constant(at_once, int32)
 
-    def step(inner: KernelBuilder, i: Value, values: Sequence[Operand]) -> Sequence[Operand]:
-        values = list(values)
-        if counter is not None:
-            values.insert(counter, i)
+    def steps(inner: KernelBuilder, values: list[Value]) -> list[Value]:
         for _step in range(at_once):
             values = inner.call(jaxpr, [*consts, *values])
-        if counter is not None:
-            del values[counter]
         return values
 
-    carried = [x for n, x in enumerate(carry) if n != counter]
-    results = _count_up(build, (start, stop, stride), carried, step)
-    if counter is not None:
-        results = [*results[:counter], stop, *results[counter:]]
+    results = _count_up(build, (start, stop, stride), carry, counter, stop, steps)
     for _step in range(length % at_once):
         results = build.call(jaxpr, [*consts, *results])
-    return list(results)
+    return results
 
 
 @mosaic(while_p)
@@ -212,16 +195,13 @@ def _(
         stop = limit if not isinstance(limit, int) else [*cond_consts, *carry][limit]
         stop = build.literal(stop.val, int32) if isinstance(stop, Literal) else stop
 
-        def step(inner: KernelBuilder, i: Value, values: Sequence[Operand]) -> Sequence[Operand]:
-            before = [*values[:counter], i, *values[counter:]]
-            after = inner.call(body_jaxpr, [*body_consts, *before])
-            return [*after[:counter], *after[counter + 1 :]]
-
-        rest = [*carry[:counter], *carry[counter + 1 :]]
-        bounds = (carry[counter], stop, build.constant(1, int32))
-        results = _count_up(build, bounds, rest, step)
         last = build.op("arith.maxsi", (carry[counter], stop), stop.type)
-        return [*results[:counter], last, *results[counter:]]
+        bounds = (carry[counter], stop, build.constant(1, int32))
+
+        def step(inner: KernelBuilder, values: list[Value]) -> list[Operand]:
+            return inner.call(body_jaxpr, [*body_consts, *values])
+
+        return _count_up(build, bounds, carry, counter, last, step)
     types = [build.type_of(aval) for aval in build.avals_out]
 
     def before(inner: KernelBuilder, *values: Value) -> None:

@@ -1,7 +1,6 @@
 """Mosaic rules of random bits, delays, values for profiles, and questions about memories."""
 
 from hlofront.base.elements import bool_
-from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.higher_order.checkify.checking import check_p
 from hlofront.lowering.core.types import attribute, string
@@ -59,11 +58,8 @@ def _(build: KernelBuilder, state: KernelRef, *, shape: tuple[int, ...]) -> Valu
 
 @mosaic(threefry2x32_p)
 def _(build: KernelBuilder, *words: Value) -> list[Operand]:
-    return build.by_tracing(_encrypted, build.avals_in, words)[0]
-
-
-def _encrypted(key1: Array, key2: Array, x: Array, y: Array) -> list[Array]:
-    return threefry((key1, key2), x, y)
+    encrypted = lambda key1, key2, x, y: threefry((key1, key2), x, y)
+    return build.by_tracing(encrypted, build.avals_in, words)[0]
 
 
 @mosaic(check_p)

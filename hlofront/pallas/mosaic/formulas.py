@@ -7,7 +7,6 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import float32, int32, uint32
-from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.bridge.mosaic import has_operation
 from hlofront.core.aval import ShapedArray
@@ -249,17 +248,11 @@ def _row(formula: Rule, of_floats: NumPyDType | None) -> Callable[..., Value]:
         within = floats_within(of.dtype, out.shape) if of_floats is None else of_floats
         args = [converted(build, x, out.shape, of.dtype, within) for x in alike(build, operands)]
         avals = [ShapedArray(out.shape, within)] * len(args)
-        (result,), (aval,) = build.by_tracing(_of_arrays(formula), avals, args, **params)
+        of_arrays = lambda *arrays: [formula(*map(Formula, arrays), **params).value]
+        (result,), (aval,) = build.by_tracing(of_arrays, avals, args)
         return converted(build, result, out.shape, aval.dtype, out.dtype)
 
     return rule
-
-
-def _of_arrays(formula: Rule) -> Callable[..., list[Array]]:
-    def function(*arrays: Array, **params: object) -> list[Array]:
-        return [formula(*map(Formula, arrays), **params).value]
-
-    return function
 
 
 for _primitive, _formula in FORMULAS.items():

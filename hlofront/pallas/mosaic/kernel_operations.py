@@ -110,7 +110,7 @@ def _(
 ) -> list[Value]:
     ref, transforms, count, device, core = args_tree.unflatten(leaves_of(build, leaves, 0))
     semaphore = _view(build, ref, transforms)
-    devices = () if device is None else (_device(build, device, device_id_type),)
+    devices = _devices(build, device, device_id_type)
     cores = () if core is None else (build.to_int32(core),)
     build.effect(
         "tpu.sem_signal",
@@ -173,7 +173,7 @@ def _(
         )
     copy: CopyOperands = tree.unflatten(leaves_of(build, leaves, 0))
     sent = () if copy.src_sem is None else (_view(build, copy.src_sem, copy.src_sem_transforms),)
-    devices = _devices(build, copy, device_id_type)
+    devices = _devices(build, copy.device_id, device_id_type)
     build.effect(
         "tpu.enqueue_dma",
         (
@@ -199,7 +199,7 @@ def _(
     is_wait_send: bool,
 ) -> list[Value]:
     copy: CopyOperands = tree.unflatten(leaves_of(build, leaves, 0))
-    devices = _devices(build, copy, device_id_type)
+    devices = _devices(build, copy.device_id, device_id_type)
     semaphore = (
         _view(build, copy.src_sem, copy.src_sem_transforms)
         if is_wait_send
@@ -221,15 +221,11 @@ def _(
 
 
 def _devices(
-    build: KernelBuilder, copy: CopyOperands, device_id_type: DeviceIdType
+    build: KernelBuilder, device: Device | None, device_id_type: DeviceIdType
 ) -> tuple[Value, ...]:
-    if copy.device_id is None:
+    """Return the number of a device that is named by its number or its mesh coordinates, if any."""
+    if device is None:
         return ()
-    return (_device(build, copy.device_id, device_id_type),)
-
-
-def _device(build: KernelBuilder, device: Device, device_id_type: DeviceIdType) -> Value:
-    """Return the number of a device that is named by its number or its mesh coordinates."""
     axes = build.kernel.mesh_axes
     if not axes:
         build.refuse(
@@ -243,7 +239,7 @@ def _device(build: KernelBuilder, device: Device, device_id_type: DeviceIdType) 
                 "LOGICAL device_id_type does not support device_id as a tuple or dict: give the "
                 "number of the device, or device_id_type=pl.DeviceIdType.MESH"
             )
-        return build.to_int32(device)
+        return (build.to_int32(device),)
     if isinstance(device, dict):
         coordinates = [
             device[name] if name in device else _coordinate(build, place)
@@ -261,7 +257,7 @@ def _device(build: KernelBuilder, device: Device, device_id_type: DeviceIdType) 
     for coordinate, (_, size) in zip(coordinates[1:], axes[1:], strict=True):
         number = build.op("arith.muli", (number, build.constant(size, int32)), type_)
         number = build.op("arith.addi", (number, build.to_int32(coordinate)), type_)
-    return number
+    return (number,)
 
 
 def _coordinate(build: KernelBuilder, place: int) -> Value:

@@ -4,7 +4,6 @@ import string
 from collections.abc import Sequence
 
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value
 from hlofront.core.references import AbstractRef
 from hlofront.lowering.core import types
@@ -79,7 +78,8 @@ def _of_scalars(build: KernelBuilder, fmt: str) -> str:
         if field is None:
             continue
         dtype = build.avals_in[number].dtype if number < len(build.avals_in) else None
-        if field or spec or conversion or dtype is None or not _is_printed(dtype):
+        is_printed = dtype is not None and kind_of(dtype) < len(_FORMATS) and dtype.itemsize == 4
+        if field or spec or conversion or not is_printed:
             build.refuse(
                 f"debug_print({fmt!r}) of {[aval.str_short() for aval in build.avals_in]}: kernels "
                 "of TPUs print one int32, uint32 or float32 for each `{}`. Convert other scalars, "
@@ -88,7 +88,3 @@ def _of_scalars(build: KernelBuilder, fmt: str) -> str:
         parts.append(f"${_FORMATS[kind_of(dtype)]}{number}")
         number += 1
     return "".join(parts)
-
-
-def _is_printed(dtype: DType) -> bool:
-    return kind_of(dtype) < len(_FORMATS) and dtype.itemsize == 4

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from hlofront.base.dtypes import iinfo
 from hlofront.base.elements import float32, int32, uint32
 from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.core.types import attribute, i32
-from hlofront.pallas.mosaic.builder import KernelBuilder, Shape
+from hlofront.pallas.mosaic.builder import KernelBuilder, Number, Shape
 from hlofront.pallas.mosaic.elementwise import converted, kind_of
 from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.types import value_type
@@ -22,6 +19,12 @@ _KINDS: dict[Primitive, tuple[str, str, str]] = {
     reducing.reduce_max_p: ("maximumf", "maxsi", "maxui"),
     reducing.reduce_min_p: ("minimumf", "minsi", "minui"),
 }
+# The results of reductions over no elements, by dtype.
+_START: dict[Primitive, Callable[[DType], Number]] = {
+    reducing.reduce_sum_p: lambda _: 0,
+    reducing.reduce_max_p: lambda dtype: reducing.least_value(dtype).item(),
+    reducing.reduce_min_p: lambda dtype: reducing.greatest_value(dtype).item(),
+}
 # Booleans are reduced as the numbers 0 and 1.
 _OF_BOOLEANS: dict[Primitive, Primitive] = {
     reducing.reduce_or_p: reducing.reduce_max_p,
@@ -29,16 +32,6 @@ _OF_BOOLEANS: dict[Primitive, Primitive] = {
     reducing.reduce_max_p: reducing.reduce_max_p,
     reducing.reduce_min_p: reducing.reduce_min_p,
 }
-
-
-def _start(primitive: Primitive, dtype: DType) -> float:
-    """Return the result of a reduction over no elements."""
-    if primitive is reducing.reduce_sum_p:
-        return 0
-    is_max = primitive is reducing.reduce_max_p
-    if not kind_of(dtype):
-        return -np.inf if is_max else np.inf
-    return iinfo(dtype).min if is_max else iinfo(dtype).max
 
 
 def reduced(
@@ -61,7 +54,7 @@ def reduced(
     kind = _KINDS[primitive][kind_of(dtype)]
     return build.op(
         "vector.multi_reduction",
-        (x, build.constant(_start(primitive, dtype), dtype, kept)),
+        (x, build.constant(_START[primitive](dtype), dtype, kept)),
         value_type(kept, dtype),
         kind=attribute(f"#vector.kind<{kind}>"),
         reduction_dims=attribute(f"array<i64: {', '.join(map(str, axes))}>"),

@@ -1,6 +1,6 @@
 """Mosaic rules of reads and writes of references, and views of parts of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -91,7 +91,8 @@ def _indexed(build: KernelBuilder, ref: KernelRef, indexer: NDIndexer | None) ->
             "elements; read a slice, and choose from it by jnp.take_along_axis or a product",
             NotImplementedError,
         )
-    indices = iter(indexer.indices if indexer is not None else _all_of(ref))
+    own = [size for axis, size in enumerate(ref.shape) if axis not in ref.squeezed]
+    indices = iter([Slice(0, size) for size in own] if indexer is None else indexer.indices)
     starts: list[Index] = []
     sizes: list[int] = []
     strides: list[int] = []
@@ -112,12 +113,6 @@ def _indexed(build: KernelBuilder, ref: KernelRef, indexer: NDIndexer | None) ->
         strides.append(index.stride if is_slice else 1)
         kept.append(is_slice)
     return RefPart(ref, tuple(starts), tuple(sizes), tuple(strides), tuple(kept))
-
-
-def _all_of(ref: KernelRef) -> Iterator[Slice]:
-    for axis, size in enumerate(ref.shape):
-        if axis not in ref.squeezed:
-            yield Slice(0, size)
 
 
 def view(build: KernelBuilder, ref: KernelRef, transform: object) -> KernelRef:

@@ -1,17 +1,18 @@
 """The lowering of kernels that the interpreter of TPUs runs: a call to the host."""
 
 import copy
+import dataclasses
 import importlib
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.elements import int32
-from hlofront.base.typing import NumPyArray
+from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Jaxpr
@@ -19,7 +20,7 @@ from hlofront.core.programs.subprograms import all_equations
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.callbacks import call_host
 from hlofront.pallas.barrier import get_barrier_semaphore_p
-from hlofront.pallas.compiler_params import CompilerParams, GridDimensionSemantics
+from hlofront.pallas.compiler_params import CompilerParams
 from hlofront.pallas.copies import dma_start_p
 from hlofront.pallas.grid_mapping import GridMapping
 from hlofront.pallas.interpret.tpu.grid import ModeledKernel
@@ -31,8 +32,7 @@ from hlofront.primitives.collectives.collectives import axis_index_p
 from hlofront.primitives.elementwise.elementwise import add, mul
 from hlofront.primitives.references.references import addupdate_p, get_p, swap_p
 
-for _module in ("core_steps",):
-    importlib.import_module(f"hlofront.pallas.interpret.tpu.{_module}")
+importlib.import_module("hlofront.pallas.interpret.tpu.core_steps")
 
 # The operations of a core on a reference, which is their first operand.
 _ACCESSES = (get_p, swap_p, addupdate_p, masked_load_p, masked_swap_p)
@@ -60,13 +60,13 @@ def modeled(
             f"{sorted(map(str, manual.manual))} of {[str(name) for name, _ in manual.axes]}"
         )
     axes = () if manual is None else manual.axes
-    semantics = options.dimension_semantics
+    semantics = options.semantics
     kernel = ModeledKernel(
         jaxpr,
         grid_mapping,
         tuple(input_output_aliases),
         source.summarize(build.current.traceback),
-        None if semantics is None else tuple(map(_name, semantics)),
+        None if semantics is None else tuple(semantics),
         not options.disable_semaphore_checks,
         Surroundings(axes, options.collective_id),
         interpret,
@@ -83,13 +83,9 @@ def modeled(
         build.avals_in = before
 
 
-def _name(entry: str | GridDimensionSemantics) -> str:
-    return entry.value if isinstance(entry, GridDimensionSemantics) else entry
-
-
-def _device_number(axes: Sequence[tuple[Any, int]]) -> Any:
+def _device_number(axes: Sequence[tuple[Hashable, int]]) -> ArrayLike:
     """Return the number of the device in a mesh, whose last axis varies fastest."""
-    number: Any = np.int32(0)
+    number: ArrayLike = np.int32(0)
     for name, size in axes:
         index = axis_index_p.bind(axis_name=name)
         number = add(mul(number, np.int32(size)), index)
@@ -122,16 +118,14 @@ def _communicates(jaxpr: Jaxpr) -> bool:
     return False
 
 
+@dataclasses.dataclass(eq=False)
 class _Turn:
     """A run of a kernel on all devices: their operands, and then their results or an error."""
 
-    __slots__ = ("error", "is_over", "operands", "results")
-
-    def __init__(self):
-        self.operands: dict[int, Sequence[NumPyArray]] = {}
-        self.results: dict[int, list[NumPyArray]] = {}
-        self.error: BaseException | None = None
-        self.is_over = False
+    operands: dict[int, Sequence[NumPyArray]] = dataclasses.field(default_factory=dict)
+    results: dict[int, list[NumPyArray]] = dataclasses.field(default_factory=dict)
+    error: BaseException | None = None
+    is_over: bool = False
 
 
 class _HostSide:

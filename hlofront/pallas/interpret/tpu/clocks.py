@@ -1,5 +1,6 @@
 """Vector clocks of cores and copies, and semaphores, which order their actions."""
 
+import dataclasses
 from collections.abc import Callable
 
 from hlofront.base.named_tuple import NamedTuple
@@ -46,6 +47,7 @@ class Thread:
         return self.clock.get(thread, 0) >= time
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Signal:
     """A number that a thread adds, or will add, to a semaphore.
 
@@ -56,13 +58,10 @@ class Signal:
       clock: the thread's clock when it was added; None before.
     """
 
-    __slots__ = ("amount", "clock", "source", "text")
-
-    def __init__(self, source: Thread, amount: int, text: str):
-        self.source = source
-        self.amount = amount
-        self.text = text
-        self.clock: Clock | None = None
+    source: Thread
+    amount: int
+    text: str
+    clock: Clock | None = None
 
 
 class Semaphore:

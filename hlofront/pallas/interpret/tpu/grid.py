@@ -104,8 +104,13 @@ class _Device:
         self.scalars = rest[: mapping.num_index_operands]
         inputs = rest[mapping.num_index_operands :]
         # Operands are not written to, except as results that share their memory.
-        host = Core(machine, number, 0)
-        self.arrays = [self._array(host, position) for position in range(len(self.blocks))]
+        host, params = Core(machine, number, 0), kernel.params
+        self.arrays: list[Buffer] = []
+        names = kernel.names[mapping.num_index_operands :]
+        for position, (blocks, name) in enumerate(zip(self.blocks, names, strict=False)):
+            aval, key = blocks.padded_aval, ("array", position)
+            array = Buffer.empty(key, f"{name} in HBM", aval.shape, aval.dtype, True, params)
+            self.arrays.append(machine.allocate(host, array))
         for operand, result in kernel.aliases:
             if operand < mapping.num_index_operands:
                 raise NotImplementedError(  # JAX raises this class.
@@ -120,15 +125,6 @@ class _Device:
             array.values[inside] = values
             if array.written is not None:
                 array.written[inside] = True
-
-    def _array(self, host: Core, position: int) -> Buffer:
-        """Return the buffer of an input or output in HBM."""
-        name = self.kernel.names[self.kernel.mapping.num_index_operands + position]
-        aval = self.blocks[position].padded_aval
-        key = ("array", position)
-        params = self.kernel.params
-        buffer = Buffer.empty(key, f"{name} in HBM", aval.shape, aval.dtype, True, params)
-        return self.machine.allocate(host, buffer)
 
     def results(self) -> list[NumPyArray]:
         """Return the results of the kernel."""

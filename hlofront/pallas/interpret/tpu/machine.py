@@ -7,10 +7,10 @@ import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.pallas.interpret.tpu.clocks import Key, Semaphore, Semaphores, Signal, Thread
-from hlofront.pallas.interpret.tpu.memory import Buffer, BufferPart, Held, ModeledRef
+from hlofront.pallas.interpret.tpu.memory import Buffer, BufferPart, Held
 from hlofront.pallas.interpret_params import InterpretParams
 
-AnyRef = TypeVar("AnyRef", bound=ModeledRef)
+AnyRef = TypeVar("AnyRef", bound=Buffer | Semaphores)
 
 # In "random" mode, copies stop making progress with a probability of one in this number.
 _CHANCE = 2
@@ -173,7 +173,7 @@ class Machine:
 
     # ---- buffers and semaphores
 
-    def _table(self, ref: ModeledRef, device: int, core: int) -> dict[Key, Any]:
+    def _table(self, ref: Buffer | Semaphores, device: int, core: int) -> dict[Key, Any]:
         place = (device, None if ref.is_shared else core)
         return self._tables.setdefault(place, {})
 
@@ -188,7 +188,7 @@ class Machine:
             table[ref.key] = ref.like()
         return table[ref.key]
 
-    def free(self, core: Core, ref: ModeledRef) -> None:
+    def free(self, core: Core, ref: Buffer | Semaphores) -> None:
         """Free a buffer or semaphores of a core.
 
         Raises:

@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, iinfo, issubdtype
 from hlofront.base.elements import bool_
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import NumPyArray, Shape
+from hlofront.base.typing import DType, NumPyArray, Shape
 from hlofront.core.references import NDIndexer, RefView
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.pallas.interpret.tpu.clocks import Key, Thread
@@ -19,6 +19,8 @@ from hlofront.pallas.interpret_params import InterpretParams
 _logger = logging.getLogger(__name__)
 # An index of NumPy that selects a view.
 Index = tuple[slice | EllipsisType, ...]
+# Where elements are read or written; None for everywhere.
+Mask = NumPyArray | None
 
 
 # ---- parts of buffers ----------------------------------------------------------------------------
@@ -203,7 +205,7 @@ def _inside(part: BufferPart, shape: Shape) -> tuple[Index, Index]:
     return (*ours, ...), (*theirs, ...)
 
 
-def _padded(shape: Shape, dtype: Any) -> Shape:
+def _padded(shape: Shape, dtype: DType) -> Shape:
     """Return the shape of an array padded to whole tiles of a TPU."""
     if not shape:
         return shape
@@ -239,7 +241,7 @@ class Access(NamedTuple):
         return f"{kind} of {buffer}{self.part} by {self.thread.name} at {self.line}"
 
 
-def uninitialized_value(dtype: Any, kind: str) -> Any:
+def uninitialized_value(dtype: DType, kind: str) -> float:
     """Return the value that memory has before it is written to."""
     if kind == "zero":
         return 0
@@ -282,7 +284,7 @@ class Buffer:
 
     @staticmethod
     def empty(
-        key: Key, name: str, shape: Shape, dtype: Any, is_shared: bool, params: InterpretParams
+        key: Key, name: str, shape: Shape, dtype: DType, is_shared: bool, params: InterpretParams
     ) -> "Buffer":
         """Return a buffer of unwritten elements."""
         value = uninitialized_value(dtype, params.uninitialized_memory)
@@ -306,9 +308,7 @@ class Buffer:
 
     # ---- reads and writes
 
-    def read(
-        self, part: BufferPart, thread: Thread, line: str, mask: NumPyArray | None = None
-    ) -> Held:
+    def read(self, part: BufferPart, thread: Thread, line: str, mask: Mask = None) -> Held:
         """Return the elements of a part.
 
         Raises:
@@ -329,12 +329,7 @@ class Buffer:
         return Held(read(self.values, value), written)
 
     def write(
-        self,
-        part: BufferPart,
-        held: Held,
-        thread: Thread,
-        line: str,
-        mask: NumPyArray | None = None,
+        self, part: BufferPart, held: Held, thread: Thread, line: str, mask: Mask = None
     ) -> None:
         """Write elements to a part, where a mask is True.
 
@@ -355,12 +350,7 @@ class Buffer:
             np.copyto(self.written[ours], placed(known), where=where)
 
     def _places(
-        self,
-        part: BufferPart,
-        kind: str,
-        line: str,
-        mask: NumPyArray | None,
-        lenient: bool = False,
+        self, part: BufferPart, kind: str, line: str, mask: Mask, lenient: bool = False
     ) -> tuple[Index, Index]:
         """Return the index of the elements of a part in the buffer, and that of them in the part.
 
@@ -377,7 +367,7 @@ class Buffer:
             )
         return ours, theirs
 
-    def _only_masked(self, part: BufferPart, theirs: Index, mask: NumPyArray | None) -> bool:
+    def _only_masked(self, part: BufferPart, theirs: Index, mask: Mask) -> bool:
         """Return whether all elements out of bounds are masked out, or are padding of tiles."""
         if mask is not None:
             rest = mask.reshape(part.sizes).copy()
@@ -416,15 +406,3 @@ class Buffer:
         if self.params.on_race == "raise":
             raise RuntimeError(message)
         _logger.warning("%s", message)
-
-
-class ModeledRef(Protocol):
-    """A protocol of the objects behind a kernel's references: Buffer and Semaphores."""
-
-    @property
-    def key(self) -> Key: ...
-
-    @property
-    def is_shared(self) -> bool: ...
-
-    def like(self) -> Any: ...

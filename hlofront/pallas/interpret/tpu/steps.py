@@ -1,6 +1,7 @@
 """The run of a kernel's program by a core: its control flow, and its operations on references."""
 
-from collections.abc import Callable, Generator, Sequence
+import dataclasses
+from collections.abc import Callable, Generator, Hashable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from hlofront.base import source
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.programs.liveness import variables_read
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import (
     Subprogram,
@@ -30,10 +32,11 @@ from hlofront.pallas.barrier import get_barrier_semaphore_p
 from hlofront.pallas.copies import CopyOperands, dma_start_p, dma_wait_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
 from hlofront.pallas.interpret.tpu.clocks import Key, Semaphores, semaphores
-from hlofront.pallas.interpret.tpu.machine import Copy, Core, Waiting
+from hlofront.pallas.interpret.tpu.machine import AnyRef, Copy, Core, Waiting
 from hlofront.pallas.interpret.tpu.memory import (
     Buffer,
     Held,
+    Mask,
     before_views,
     part_of,
     selected,
@@ -57,6 +60,7 @@ from hlofront.primitives.references.references import addupdate_p, get_p, swap_p
 # The values of a program: arrays, and buffers and semaphores for references.
 Value = Any
 Results = Generator[Waiting, None, Sequence[Value]]
+Indexers = Sequence[NDIndexer]
 # The arguments are a GridStep, the equation and its operands. Operations that may wait, and those
 # that run programs, are generators.
 StepRule = Callable[..., Results | Sequence[Value]]
@@ -74,10 +78,11 @@ class Surroundings(NamedTuple):
       collective_id: the number of the barrier that the kernel shares with other devices.
     """
 
-    mesh_axes: tuple[tuple[Any, int], ...]
+    mesh_axes: tuple[tuple[Hashable, int], ...]
     collective_id: int | None
 
 
+@dataclasses.dataclass(slots=True)
 class GridStep:
     """A step of the grid, on a core.
 
@@ -89,20 +94,11 @@ class GridStep:
       used: the variables that the running program reads.
     """
 
-    __slots__ = ("core", "indices", "sizes", "surroundings", "used")
-
-    def __init__(
-        self,
-        core: Core,
-        surroundings: Surroundings,
-        indices: Sequence[int],
-        sizes: Sequence[int],
-    ):
-        self.core = core
-        self.surroundings = surroundings
-        self.indices = indices
-        self.sizes = sizes
-        self.used: frozenset[Var] = frozenset()
+    core: Core
+    surroundings: Surroundings
+    indices: Sequence[int]
+    sizes: Sequence[int]
+    used: Set[Var] = frozenset()
 
     # ---- programs
 
@@ -114,10 +110,10 @@ class GridStep:
         self, jaxpr: Jaxpr, consts: Sequence[Value], operands: Sequence[Value]
     ) -> Results:
         """Run a program of constants and inputs; return its results."""
-        values: dict[Any, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
+        values: dict[Var, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
         values.update(zip(jaxpr.invars, operands, strict=True))
 
-        def read(atom: Any) -> Value:
+        def read(atom: Atom) -> Value:
             if type(atom) is Literal:
                 return np.asarray(atom.val, getattr(atom.aval, "dtype", None))
             return values[atom]
@@ -148,9 +144,7 @@ class GridStep:
 
     # ---- references
 
-    def read(
-        self, ref: Buffer, transforms: Sequence[NDIndexer], line: str, mask: Any = None
-    ) -> NumPyArray:
+    def read(self, ref: Buffer, transforms: Indexers, line: str, mask: Mask = None) -> NumPyArray:
         """Return the elements that a kernel reads from a part of a buffer.
 
         Raises:
@@ -172,12 +166,7 @@ class GridStep:
         return values
 
     def write(
-        self,
-        ref: Buffer,
-        transforms: Sequence[NDIndexer],
-        value: NumPyArray,
-        line: str,
-        mask: Any = None,
+        self, ref: Buffer, transforms: Indexers, value: NumPyArray, line: str, mask: Mask = None
     ) -> None:
         """Write to a part of a buffer."""
         self.core.machine.go_on()
@@ -202,9 +191,7 @@ class GridStep:
         buffer = Buffer.empty(key, name, aval.shape, aval.dtype, is_shared, machine.params)
         return machine.allocate(self.core, buffer)
 
-    def semaphore(
-        self, ref: Semaphores, transforms: Sequence[NDIndexer], line: str
-    ) -> tuple[Semaphores, int]:
+    def semaphore(self, ref: Semaphores, transforms: Indexers, line: str) -> tuple[Semaphores, int]:
         """Return the semaphores, and the number of the one that indexers select.
 
         Raises:
@@ -220,7 +207,7 @@ class GridStep:
 
     # ---- devices
 
-    def device(self, device: Any, kind: DeviceIdType, line: str) -> int:
+    def device(self, device: Value, kind: DeviceIdType, line: str) -> int:
         """Return the number of a device that is named by its number or its mesh coordinates.
 
         Raises:
@@ -259,7 +246,9 @@ class GridStep:
             )
         return number
 
-    def elsewhere(self, ref: Any, device: Any, core: Any, kind: DeviceIdType, line: str) -> Any:
+    def elsewhere(
+        self, ref: AnyRef, device: Value, core: Value, kind: DeviceIdType, line: str
+    ) -> AnyRef:
         """Return the counterpart of a reference on another device or core."""
         if device is None and core is None:
             return ref
@@ -274,10 +263,8 @@ class GridStep:
 
 
 @once_per_program
-def _used(jaxpr: Jaxpr) -> frozenset[Var]:
-    """Return the variables that a program reads."""
-    atoms = [*jaxpr.outvars, *[atom for equation in jaxpr.eqns for atom in equation.invars]]
-    return frozenset([atom for atom in atoms if isinstance(atom, Var)])
+def _used(jaxpr: Jaxpr) -> Set[Var]:
+    return variables_read(jaxpr.eqns, jaxpr.outvars)
 
 
 def in_hbm(memory_space: object) -> bool:
@@ -342,7 +329,7 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
     jaxpr, line = part.jaxpr, line_of(equation)
     count = self.core.scopes.get(id(jaxpr), 0)
     self.core.scopes[id(jaxpr)] = count + 1
-    buffers: list[Any] = []
+    buffers: list[Buffer | Semaphores] = []
     for position, var in enumerate(jaxpr.invars):
         aval: Any = var.aval
         params = self.core.machine.params
@@ -411,7 +398,7 @@ def _(
 
 
 def _old(
-    self: GridStep, equation: Equation, ref: Buffer, transforms: Sequence[NDIndexer], mask: Any
+    self: GridStep, equation: Equation, ref: Buffer, transforms: Indexers, mask: Mask
 ) -> Value:
     """Return the elements that a write replaces, which are read only if the kernel uses them."""
     var = equation.outvars[0]
@@ -480,14 +467,12 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
     copy: CopyOperands = equation.params["tree"].unflatten(operands)
     line = line_of(equation)
-    if equation.params["is_wait_send"]:
-        ref, transforms = copy.src_sem, copy.src_sem_transforms
-        end, part = copy.src, copy.src_transforms
-    else:
-        ref, transforms = copy.dst_sem, copy.dst_sem_transforms
-        end, part = copy.dst, copy.dst_transforms
-    ref, number = self.semaphore(ref, transforms, line)
-    size = int(np.prod(part_of(end.shape, part).sizes, dtype=np.int64))
+    which = "src" if equation.params["is_wait_send"] else "dst"
+    sem, indexers = getattr(copy, f"{which}_sem"), getattr(copy, f"{which}_sem_transforms")
+    ref, number = self.semaphore(sem, indexers, line)
+    end = getattr(copy, which)
+    part = part_of(end.shape, getattr(copy, f"{which}_transforms"))
+    size = int(np.prod(part.sizes, dtype=np.int64))
     yield from self.core.wait(ref.each[number], size * end.values.dtype.itemsize, line)
     return []
 

@@ -31,6 +31,7 @@ Params = Mapping[str, Any]
 Result = NumPyArray | NotImplementedType
 Function = Callable[..., Result]
 
+_IDENTITIES = (name_p, multiple_of_p, converting.copy_p, converting.stop_gradient_p)
 # The functions of NumPy for primitives whose parameters do not matter.
 _FUNCTIONS: dict[Primitive, Function] = {
     e.add_p: np.add,
@@ -71,10 +72,7 @@ _FUNCTIONS: dict[Primitive, Function] = {
     e.clamp_p: lambda low, x, high: np.minimum(np.maximum(x, low), high),
     e.rsqrt_p: lambda x: 1 / np.sqrt(_wide(x)),
     e.logistic_p: lambda x: 1 / (1 + np.exp(-_wide(x))),
-    name_p: lambda x: x,
-    multiple_of_p: lambda x: x,
-    converting.copy_p: lambda x: x,
-    converting.stop_gradient_p: lambda x: x,
+    **dict.fromkeys(_IDENTITIES, lambda x: x),
     compare.select_n_p: lambda which, *cases: (
         np.where(which, *cases[::-1]) if len(cases) == 2 else np.choose(which, cases)
     ),
