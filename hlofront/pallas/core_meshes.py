@@ -10,6 +10,7 @@ from hlofront.base import tree
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
+from hlofront.bridge.client import Device
 from hlofront.core.aval import typeof
 from hlofront.core.axes import axis_size
 from hlofront.core.jaxpr import ClosedJaxpr, Value
@@ -42,8 +43,8 @@ class CoreType(enum.Enum):
         return self.value
 
 
-def _cores_of_a_device() -> int:
-    return getattr(traced_for(), "num_cores", None) or 1
+def _cores_of(device: object) -> int:
+    return getattr(device, "num_cores", None) or 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class TensorCoreMesh:
     """
 
     axis_name: str
-    num_cores: int = dataclasses.field(default_factory=_cores_of_a_device)
+    num_cores: int = dataclasses.field(default_factory=lambda: _cores_of(traced_for()))
 
     @property
     def core_type(self) -> CoreType:
@@ -68,6 +69,26 @@ class TensorCoreMesh:
     def shape(self) -> "OrderedDict[str, int]":
         """The number of cores by the name of the axis."""
         return OrderedDict({self.axis_name: self.num_cores})
+
+
+def create_tensorcore_mesh(
+    axis_name: str, devices: Sequence[Device] | None = None, num_cores: int | None = None
+) -> TensorCoreMesh:
+    """Return `TensorCoreMesh(axis_name=axis_name)`, of the cores of the first of some devices.
+
+    Args:
+      axis_name: the name of the axis of cores.
+      devices: devices, whose first one has the cores.
+      num_cores: instead, the number of cores.
+
+    Raises:
+      ValueError: if both are given.
+    """
+    if devices is not None and num_cores is not None:
+        raise ValueError("cannot specify both devices and num_cores: leave one of them out")
+    if devices is not None:
+        num_cores = _cores_of(devices[0])
+    return TensorCoreMesh(axis_name=axis_name, num_cores=num_cores or _cores_of(traced_for()))
 
 
 Body = Callable[..., None]

@@ -192,6 +192,12 @@ def test_the_cores_of_a_mesh_are_by_default_those_of_the_device():
     mesh = pltpu.TensorCoreMesh(axis_name="core")
     assert mesh.shape == {"core": 1}
     assert str(mesh.core_type) == "tc"
+    assert pltpu.create_tensorcore_mesh("core") == mesh
+    assert pltpu.create_tensorcore_mesh("core", num_cores=2) == TWO
+    v4 = jax.target("tpu:v4:2x2x1").devices
+    assert pltpu.create_tensorcore_mesh("core", v4).num_cores == v4[0].num_cores
+    with pytest.raises(ValueError, match="cannot specify both"):
+        pltpu.create_tensorcore_mesh("core", v4, 2)
 
 
 @pytest.mark.parametrize(

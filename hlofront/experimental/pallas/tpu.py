@@ -19,6 +19,7 @@ from hlofront.pallas.copies import sync_copy as sync_copy
 from hlofront.pallas.core_meshes import CoreType as CoreType
 from hlofront.pallas.core_meshes import TensorCoreMesh as TensorCoreMesh
 from hlofront.pallas.core_meshes import core_barrier as core_barrier
+from hlofront.pallas.core_meshes import create_tensorcore_mesh as create_tensorcore_mesh
 from hlofront.pallas.core_meshes import run_on_first_core as run_on_first_core
 from hlofront.pallas.einshape import einshape as einshape
 from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec

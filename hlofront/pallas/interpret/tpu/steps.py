@@ -17,8 +17,6 @@ from hlofront.core.programs.subprograms import (
     Subprogram,
     branches_of,
     called_by,
-    condition_of,
-    executed_by,
     inputs_among,
     split_inputs,
     subprograms_of,
@@ -280,12 +278,9 @@ def line_of(equation: Equation) -> str:
 # ---- control flow --------------------------------------------------------------------------------
 
 
-def _body(equation: Equation) -> Subprogram:
-    """Return the program that a loop runs at each of its steps."""
-    body = executed_by(equation)
-    if body is None:
-        raise ValueError(f"{equation.primitive.name} does not say which program it runs")
-    return body
+def _part(equation: Equation, role: str) -> Subprogram:
+    """Return the program that a loop uses in a role: its body, or its condition."""
+    return next(part for part in subprograms_of(equation) if part.role == role)
 
 
 @step(cond_p)
@@ -297,20 +292,17 @@ def _(self: GridStep, equation: Equation, index: Value, *operands: Value) -> Res
 
 @step(while_p)
 def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
-    condition, body = condition_of(equation), _body(equation)
+    condition, body = _part(equation, "condition"), _part(equation, "body")
+    tested, _, _ = split_inputs(condition, operands)
     consts, carry, _ = split_inputs(body, operands)
-    tested, _, _ = split_inputs(condition, operands) if condition is not None else ([], [], [])
-    while True:
-        if condition is not None:
-            (goes_on,) = yield from self.run(condition.closed, [*tested, *carry])
-            if not goes_on:
-                return carry
+    while (yield from self.run(condition.closed, [*tested, *carry]))[0]:
         carry = yield from self.run(body.closed, [*consts, *carry])
+    return carry
 
 
 @step(scan_p)
 def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
-    body, params = _body(equation), equation.params
+    body, params = _part(equation, "body"), equation.params
     consts, carry, sliced = split_inputs(body, operands)
     length, count = params["length"], len(carry)
     stacked = [np.empty(var.aval.shape, var.aval.dtype) for var in equation.outvars[count:]]  # pyright: ignore[reportAttributeAccessIssue]
