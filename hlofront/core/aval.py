@@ -1,6 +1,5 @@
 """Abstract values (avals): the types of arrays before they exist."""
 
-import enum
 import math
 import operator
 from collections.abc import Callable, Hashable, Sequence
@@ -23,24 +22,10 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, NumPyArray, Shape
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.low_types import SingleValue
+from hlofront.core.memories import Memories, MemorySpace
 from hlofront.core.sharding.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.sharding.mesh import AbstractMesh
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
-
-
-class Memories(enum.Enum):
-    """The base class of the memories that types of arrays name, here and in kernels."""
-
-
-class MemorySpace(Memories):
-    """The kinds of memory that a device uses: its own, and that of its host."""
-
-    Device = "device"
-    Host = "pinned_host"
-    Any = "any"
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
 
 
 class AbstractValue(SingleValue):

@@ -13,7 +13,8 @@ from hlofront.base.dtypes import canonicalize_dtype, float0, iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType, NumPyDType, bool_, extended, int32
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, DType, DTypeLike
-from hlofront.core.aval import AbstractValue, Memories, MemorySpace, ShapedArray
+from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.memories import Memories, MemorySpace
 from hlofront.core.references import AbstractRef
 from hlofront.primitives.arrays.creation import empty, full
 from hlofront.primitives.elementwise.converting import convert

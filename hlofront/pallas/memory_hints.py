@@ -6,8 +6,9 @@ from hlofront.base.elements import bool_
 from hlofront.base.tree_nodes import register_pytree_node
 from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import Memories, ShapedArray
+from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation
+from hlofront.core.memories import Memories
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef, RefView, shape_after
 from hlofront.pallas.memory import ANY, HBM, HOST, SMEM, VMEM, TpuMemorySpace, space_of

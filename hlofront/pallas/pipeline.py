@@ -291,7 +291,8 @@ def emit_pipeline(
             run(refs, scratches, allocations)
 
     def run(refs: PyTree, scratches: Sequence[RefLike], allocations: PyTree) -> None:
-        buffers, structure = tree.tree_flatten(allocations, is_leaf=_is_buffers)
+        is_leaf = lambda x: isinstance(x, BufferedRef)
+        buffers, structure = tree.tree_flatten(allocations, is_leaf=is_leaf)
         windows = [
             _Window(ref, each, f"reference {number}", not no_pipelining)
             for number, (ref, each) in enumerate(_paired(tree.tree_leaves(refs), buffers))
@@ -327,10 +328,6 @@ def emit_pipeline_with_allocations(
     specs = (_as_tuple(in_specs), _as_tuple(out_specs))
     pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
     return pipeline, lambda *refs: _allocations(specs, refs, 2)
-
-
-def _is_buffers(x: object) -> bool:
-    return isinstance(x, BufferedRef)
 
 
 def _as_tuple(specs: BlockSpecTree) -> tuple[BlockSpecTree, ...]:

@@ -33,8 +33,9 @@ OWN = {
         "ForbiddenCollectiveError",
         "VerificationError",
     },
-    # A name of jax 0.12 that is deprecated, and that its `dir` leaves out.
-    "jax.experimental.pallas": {"DeviceIdType"},
+    # Names of jax 0.12 that are deprecated, and that its `dir` leaves out.
+    "jax.experimental.pallas": {"DeviceIdType", "core_map", "reciprocal"},
+    "jax.experimental.pallas.tpu": {"create_tensorcore_mesh"},
     # Names of jax 0.10.2 that 0.12 removed.
     "jax.experimental.compute_on": {"compute_on2"},
     "jax.experimental.hijax": {

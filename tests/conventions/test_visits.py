@@ -31,6 +31,8 @@ OF_EACH_CALL = {
     "inspect/nan/instrumentation.py": {"_run"},
     "inspect/miscompile/search.py": {"_inside"},
     "inspect/error/widening.py": {"bind_widened", "evaluate_widened"},
+    "pallas/interpret/tpu/steps.py": {"run_jaxpr"},
+    "pallas/mosaic/builder.py": {"lower_equation"},
     "transforms/discharge.py": {"discharge_jaxpr", "discharge_equation"},
 }
 

@@ -11,15 +11,8 @@ from hlofront.base.dtypes import short_name
 from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Params
 from hlofront.core import rules
-from hlofront.core.aval import (
-    AbstractValue,
-    Avals,
-    Memories,
-    MemorySpace,
-    ShapedArray,
-    Split,
-    spec_of,
-)
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, Split, spec_of
+from hlofront.core.memories import Memories, MemorySpace
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.rules import Entries

@@ -53,7 +53,7 @@ from hlofront.pallas.semaphores import semaphore_signal as semaphore_signal
 from hlofront.pallas.semaphores import semaphore_wait as semaphore_wait
 from hlofront.pallas.tpu_operations import reciprocal as reciprocal
 from hlofront.primitives.arrays.creation import empty as empty
-from hlofront.primitives.arrays.shaping import broadcast_to as broadcast_to
+from hlofront.primitives.arrays.tiling import broadcast_to as broadcast_to
 from hlofront.runtime.debugging.printing import debug_print as debug_print
 
 __all__ = [

@@ -208,27 +208,6 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 @boundary
-def broadcast_to(a: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return an array repeated along axes that it lacks, or along which it has one element.
-
-    Args:
-      a: the array.
-      shape: the shape of the result; the last axes are those of the array.
-
-    Raises:
-      ValueError: if the array does not broadcast to the shape.
-    """
-    own = typeof(a).shape
-    first = len(shape) - len(own)
-    if first < 0 or any(n not in (1, shape[first + i]) for i, n in enumerate(own)):
-        raise ValueError(
-            f"cannot broadcast an array of shape {own} to {shape}: only axes of size 1 are repeated"
-        )
-    kept = [i for i, n in enumerate(own) if n == shape[first + i]]
-    x = a if len(kept) == len(own) else reshape(a, [own[i] for i in kept])
-    return broadcast_in_dim(x, shape, tuple([first + i for i in kept]))
-
-
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that arrays of some shapes broadcast to by NumPy's rule.
 

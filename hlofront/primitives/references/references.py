@@ -34,7 +34,7 @@ from hlofront.core.references import (
 )
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.core.trace import is_eager
-from hlofront.primitives.arrays.shaping import broadcast_to
+from hlofront.primitives.arrays.tiling import broadcast_to
 from hlofront.primitives.elementwise.converting import convert
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """Operations on values in NumPy, for kernels that run on the host."""
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import NotImplementedType
 from typing import Any
@@ -287,4 +286,4 @@ _WITH_PARAMS: dict[Primitive, Function] = {
 
 def as_integer(x: ArrayLike) -> int:
     """Return a scalar as a Python int."""
-    return operator.index(np.asarray(x).item())
+    return int(np.asarray(x).item())
