@@ -11,6 +11,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray, Split
 from hlofront.core.aval import MemorySpace as MemorySpace
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects, OwnEffect
+from hlofront.core.memories import Memories
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.subprograms import no_subprograms
 from hlofront.core.rules import (
@@ -121,7 +122,7 @@ def memory_space_of(kind: str | None) -> MemorySpace:
     return MemorySpace.Host if kind == MemorySpace.Host.value else MemorySpace.Device
 
 
-def _space_after(aval: ShapedArray, target: object) -> MemorySpace:
+def _space_after(aval: ShapedArray, target: object) -> Memories:
     """Return the memory space of a value after device_put to a target."""
     if target is None or target is MemorySpace.Any:
         return aval.memory_space
