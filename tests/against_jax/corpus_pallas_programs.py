@@ -4,11 +4,14 @@ import numpy as np
 
 from tests.against_jax.corpus_pallas_kernels import corpus_of, each, mapped, rows, specs
 from tests.against_jax.inputs import bf16, floats, unit
+from tests.against_jax.pallas_kit import kit_of
 
 
 def programs(jax, jnp, lax):
     groups = (aliases, buffers, scalars_first, parts, branches, transformed, layers)
-    return corpus_of(groups, jax, jnp, lax)
+    corpus = corpus_of(groups, jax, jnp, lax)
+    cores(corpus, kit_of(jax, jnp, lax))
+    return corpus
 
 
 # ---- results in the memory of operands -----------------------------------------------------------
@@ -405,3 +408,30 @@ def layers(add, kit):
         grid=(2, 2),
         **specs(kit, ((2,), lambda i, j: 0), ((4, 4), each)),
     )
+
+
+# ---- cores ---------------------------------------------------------------------------------------
+
+
+def cores(corpus, kit):
+    jax, pl, pltpu = kit.jax, kit.pl, kit.pltpu
+
+    def on_each_core(x):
+        mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
+        ref, out = jax.new_ref(x), jax.new_ref(kit.jnp.zeros_like(x))
+
+        @pl.core_map(mesh, interpret=pltpu.InterpretParams())
+        def _():
+            core = kit.lax.axis_index("core")
+
+            def with_buffer(buffer):
+                pltpu.sync_copy(ref.at[core], buffer)
+                buffer[...] = buffer[...] * 2 + core
+                pltpu.sync_copy(buffer, out.at[1 - core])
+                pltpu.sync_copy(buffer, ref.at[core])
+
+            pl.run_scoped(with_buffer, pltpu.VMEM((8,), np.float32))
+
+        return out[...], ref[...]
+
+    corpus.add("core_map", lambda x: jax.jit(on_each_core)(x), floats(2, 8))
