@@ -168,7 +168,7 @@ def _(
     stop = build.op("arith.addi", (start, count), count.type) if counter is not None else count
     stride = build.constant(at_once, int32)
 
-    def steps(inner: KernelBuilder, values: list[Value]) -> list[Value]:
+    def steps(inner: KernelBuilder, values: Sequence[Operand]) -> Sequence[Operand]:
         for _step in range(at_once):
             values = inner.call(jaxpr, [*consts, *values])
         return values
