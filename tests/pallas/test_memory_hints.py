@@ -5,6 +5,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront import export
 from hlofront.bridge.mosaic import has_operation, load_dialect
 from hlofront.experimental import pallas as pl
 from hlofront.experimental.pallas import tpu as pltpu
@@ -356,3 +357,13 @@ def test_a_constraint_changes_no_value_and_has_derivatives_and_batches():
 def test_a_constraint_to_a_memory_that_kernels_lack_is_refused():
     with pytest.raises(NotImplementedError, match="only supports HBM, VMEM, SMEM, and HOST"):
         constrained(m, pltpu.CMEM)
+
+
+def test_a_result_of_a_program_has_no_memory_of_a_kernel():
+    program = jax.jit(lambda x: constrained(x, pltpu.VMEM))
+    y = program(m)
+    np.testing.assert_array_equal(y + jnp.asarray(m), 2 * m)
+    exported = export.export(program)(m)
+    for format in ("hlofront", "jax"):
+        loaded = export.deserialize(exported.serialize(format=format))
+        np.testing.assert_array_equal(loaded.call(m), m)

@@ -37,7 +37,7 @@ from hlofront.runtime.compilation.out_of_memory import explained
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, ProgramDevices
 from hlofront.runtime.sharding.placement import on_device, put
 from hlofront.runtime.sharding.storage import holds_keys, is_float0, stored
-from hlofront.runtime.sharding.typed import in_memory_of
+from hlofront.runtime.sharding.typed import in_memory_of, without_kernel_memory
 
 if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import ExecuteResults
@@ -164,7 +164,7 @@ class Executable:
         # Some arguments have another type on the device.
         self.takes_stored = any(map(is_not, self.kept_avals, taken_avals))
         takes_keys = self.takes_stored and any(map(holds_keys, taken_avals))
-        self.out_avals = program.out_avals
+        self.out_avals = list(map(without_kernel_memory, program.out_avals))
         self.gives_keys = any(map(holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys
         self._put_constants()

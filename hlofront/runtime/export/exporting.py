@@ -35,6 +35,7 @@ from hlofront.runtime.export.checks import DisabledSafetyCheck, check_custom_cal
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.fields import maximum_supported_calling_convention_version
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+from hlofront.runtime.sharding.typed import without_kernel_memory
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.grad import vjp
@@ -155,6 +156,7 @@ def export_traced(
     inputs = assignment.inputs if assignment else (None,) * in_count
     outputs = assignment.outputs if assignment and assignment.outputs else (None,) * out_count
     results: Any = program.out_avals if out_avals is None else out_avals
+    results = map(without_kernel_memory, results)
     return Exported(
         fun_name=name,
         in_tree=without_refs.in_tree,

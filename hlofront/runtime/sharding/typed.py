@@ -6,7 +6,7 @@ from hlofront.base.caches import memoize
 from hlofront.base.config import remove_size_one_mesh_axis_from_type
 from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.bridge.members import device_list_of, memory_kind_of
-from hlofront.core.aval import MemorySpace, ShapedArray, Split
+from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray, Split
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.sharding.mesh import AbstractMesh, Mesh
@@ -35,6 +35,13 @@ def in_memory_of(aval: object, sharding: Sharding) -> Sharding:
     on_host = space is MemorySpace.Host
     default = device_list_of(sharding).default_memory_kind
     return sharding.with_memory_kind(space.value if on_host else default)
+
+
+def without_kernel_memory(aval: AbstractValue) -> AbstractValue:
+    """Return the type of a result outside of its program, which is in no memory of a kernel."""
+    if not isinstance(aval, ShapedArray) or isinstance(aval.memory_space, MemorySpace):
+        return aval
+    return aval.update(memory_space=MemorySpace.Device)
 
 
 @memoize
