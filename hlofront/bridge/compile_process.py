@@ -34,6 +34,7 @@ WITHOUT_TPU = {
     "TPU_MIN_LOG_LEVEL": "3",
     "TPU_STDERR_LOG_LEVEL": "3",
 }
+# The platforms whose compilers abort the process.
 _PLATFORMS = ("tpu",)
 # This worker does not touch attached TPUs.
 worker = Worker(WITHOUT_TPU)
@@ -69,6 +70,8 @@ class TopologySource(NamedTuple):
     library: str
     name: str
     settings: dict[str, Any]
+    kernel_package: str
+    """The package with the kernels of a GPU's plugin; empty for others."""
 
 
 # Topology sources, by the client of the topology's devices.
@@ -161,22 +164,16 @@ class WorkerMemoryStats:
         return self._text
 
 
-def know(
-    devices: Sequence[Device],
-    platform: str,
-    library: str,
-    name: str,
-    settings: Mapping[str, object],
-) -> None:
+def know(devices: Sequence[Device], source: TopologySource) -> None:
     """Record the arguments that created a topology, so that a worker can recreate its devices."""
-    if platform in _PLATFORMS and devices:
-        source = TopologySource(platform, library, name, dict(settings))
+    if devices:
         _topologies[devices[0].client] = source
 
 
-def can_compile_for(device: Device) -> bool:
-    """Return whether programs for a compile-only device are compiled in a worker process."""
-    return device.client in _topologies
+def needs_subprocess(device: Device) -> bool:
+    """Return whether programs for a compile-only device must be compiled in a worker process."""
+    source = _topologies.get(device.client)
+    return source is not None and source.platform in _PLATFORMS
 
 
 def compile_in_subprocess(
@@ -185,8 +182,8 @@ def compile_in_subprocess(
     """Compile a module for compile-only devices in the worker process.
 
     Args:
-      module: the module, or its text, which only the worker parses.
-      devices: the devices, all of one topology.
+      module: the module, or its text of StableHLO or HLO, which only the worker parses.
+      devices: the devices, all of one topology; those of any platform.
       options: XLA's compile options.
 
     Raises:

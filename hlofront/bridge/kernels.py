@@ -5,9 +5,8 @@ import importlib
 from types import ModuleType
 
 from hlofront.bridge.client import xla_client
+from hlofront.bridge.registration import register
 from hlofront.bridge.state import extension
-
-_GPU_MODULES = ("gpu_linalg", "gpu_prng", "gpu_solver", "gpu_sparse")
 
 
 @functools.cache
@@ -17,18 +16,8 @@ def load_lapack() -> None:
     This loads SciPy's LAPACK, for which programs without linear algebra should not wait.
     """
     lapack = importlib.import_module("jaxlib.lapack")
-    _register(lapack)
+    register(lapack, "cpu", xla_client, extension)
     lapack._lapack.initialize()
-
-
-@functools.cache
-def load_gpu_kernels() -> None:
-    """Register the targets of installed GPU plugins: linear algebra, sparse matrices, random bits.
-
-    plugins.py must already have registered the custom call handlers of the plugins' backends.
-    """
-    for name in _GPU_MODULES:
-        _register(importlib.import_module(f"jaxlib.{name}"))
 
 
 @functools.cache
@@ -47,18 +36,6 @@ def load_host_kernels() -> None:
     """Load all kernels that use LAPACK."""
     load_lapack()
     load_hybrid_kernels()
-
-
-def _register(module: ModuleType) -> None:
-    for platform, targets in module.registrations().items():
-        for name, capsule, api_version in targets:
-            xla_client.register_custom_call_target(
-                name, capsule, platform=platform, api_version=api_version
-            )
-    # XLA may partition a batch of matrices over devices, so that each device works on its own part.
-    if hasattr(module, "batch_partitionable_targets"):
-        for name in module.batch_partitionable_targets():
-            extension.register_custom_call_as_batch_partitionable(name)
 
 
 @functools.cache

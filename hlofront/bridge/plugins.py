@@ -4,12 +4,11 @@ import ctypes
 import importlib
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jaxlib.version
 
-from hlofront.bridge import compile_process, partitioning
+from hlofront.bridge import compile_process, partitioning, state
 from hlofront.bridge.client import (
     Client,
     CompileOptions,
@@ -18,7 +17,7 @@ from hlofront.bridge.client import (
     LoadedExecutable,
     xla_client,
 )
-from hlofront.bridge.kernels import load_gpu_kernels
+from hlofront.bridge.registration import register_gpu_plugin
 from hlofront.bridge.worker_process import CannotStart
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 _ENTRY_POINT = "GetPjrtApi"
 # plugin name -> path of its library.
 _libraries: dict[str, str] = {}
+# GPU plugin name -> the package with its kernels.
+_kernel_packages: dict[str, str] = {}
 _MAJOR = 0
 # The functions at the start of PJRT's table in every version: they read errors and start the
 # plugin.
@@ -168,25 +169,10 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
     Returns:
       Whether the package is installed.
     """
-    kind = "cuda" if platform == "CUDA" else "rocm"
-    try:
-        extension = importlib.import_module(f"{package}.{kind}_plugin_extension")
-    except ImportError:
-        return False
-    xla_client.register_custom_type_handler(platform, partial(extension.register_custom_type, api))
-    xla_client.register_custom_call_handler(
-        platform, partial(extension.register_custom_call_target, api)
-    )
-    for name, type_id in extension.ffi_types().items():
-        xla_client.register_custom_type(name, type_id, platform=platform)
-    for name, kernel in extension.ffi_handlers().items():
-        xla_client.register_custom_call_target(name, kernel, platform=platform, api_version=1)
-    load_gpu_kernels()
-    # The functions that kernels of Mosaic GPU call, which XLA loads when it compiles one.
-    runtime = os.path.join(os.path.dirname(extension.__file__ or ""), "libmosaic_gpu_runtime.so")
-    if os.path.exists(runtime):
-        os.environ.setdefault("MOSAIC_GPU_RUNTIME_LIB_PATH", runtime)
-    return True
+    is_installed = register_gpu_plugin(platform, api, package, xla_client, state.extension)
+    if is_installed:
+        _kernel_packages[platform.lower()] = package
+    return is_installed
 
 
 def number_of_gpu(address: int, package: str) -> int | None:
@@ -234,7 +220,10 @@ def absent_devices(
     else:
         described = topology(api, name, options)
     devices = devices_of(described)
-    compile_process.know(devices, platform, _libraries[platform], name, options)
+    source = compile_process.TopologySource(
+        platform, _libraries[platform], name, dict(options), _kernel_packages.get(platform, "")
+    )
+    compile_process.know(devices, source)
     return devices
 
 
@@ -252,7 +241,7 @@ def compile_only(
     Raises:
       JaxRuntimeError: if the compiler refuses the module or an option, or ends its process.
     """
-    if is_subprocess and compile_process.can_compile_for(devices[0]):
+    if is_subprocess and compile_process.needs_subprocess(devices[0]):
         try:
             return compile_process.compile_in_subprocess(ir_module, devices, options)
         except CannotStart:

@@ -5,6 +5,7 @@ so the parent process takes only plain data and a few of jaxlib's classes from i
 worker exits at the end of its input. This file imports nothing of hlofront: it is run as a script.
 """
 
+import functools
 import importlib.util
 import io
 import os
@@ -24,6 +25,8 @@ _DIALECTS = ("_stablehlo", "_chlo", "_sdy")
 _CLASSES = {("jaxlib", "PjRtLayout"), ("jaxlib", "OpSharding"), ("jaxlib", "HloSharding")}
 # (platform, topology name, settings) -> the topology's devices by their numbers.
 _topologies: dict[tuple[str, str, str], dict[int, Any]] = {}
+# The APIs of loaded plugins, by platform.
+_plugins: dict[str, object] = {}
 
 
 def write(stream: IO[bytes], message: object) -> None:
@@ -207,23 +210,11 @@ def compiled_for_cpus(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     return described(compiled_with(options), compiled_with, options, tools.jax)
 
 
-_registered: list[str] = []
-
-
+@functools.cache
 def register_lapack(tools: Tools) -> None:
     """Register jaxlib's kernels of LAPACK with XLA, once."""
-    if _registered:
-        return
     lapack = import_module("jaxlib.lapack")
-    for platform, targets in lapack.registrations().items():
-        for name, capsule, api_version in targets:
-            tools.xla_client.register_custom_call_target(
-                name, capsule, platform=platform, api_version=api_version
-            )
-            _registered.append(name)
-    if hasattr(lapack, "batch_partitionable_targets"):
-        for name in lapack.batch_partitionable_targets():
-            tools.jax.register_custom_call_as_batch_partitionable(name)
+    beside("registration").register(lapack, "cpu", tools.xla_client, tools.jax)
     lapack._lapack.initialize()
 
 
@@ -235,18 +226,20 @@ def bytecode_of(module: Any) -> bytes:
 
 
 def checks_of_modules() -> ModuleType:
-    """Return the modules with the checks, which are files next to this one."""
-    loaded = None
-    for name in ("custom_call_checks", "module_checks"):
-        loaded = sys.modules.get(name)
-        if loaded is None:
-            path = pathlib.Path(__file__).with_name(f"{name}.py")
-            spec = importlib.util.spec_from_file_location(name, path)
-            assert spec is not None and spec.loader is not None
-            loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(loaded)
-    assert loaded is not None
-    return loaded
+    """Return the module with the checks of programs, which imports the one for custom calls."""
+    beside("custom_call_checks")
+    return beside("module_checks")
+
+
+def beside(name: str) -> ModuleType:
+    """Return the module in a file next to this one."""
+    if name not in sys.modules:
+        path = pathlib.Path(__file__).with_name(f"{name}.py")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
 
 
 # ---- kernels in custom calls --------------------------------------------------------------------
@@ -296,12 +289,16 @@ def decoded_kernel(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
 
 def module_text(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     """Return the text of an HloModuleProto."""
-    try:
-        hlo = import_module("jaxlib._hlo")
-    except ImportError:
-        hlo = tools.jax
-    module = hlo.HloModule.from_serialized_hlo_module_proto(request["payload"])
+    module = hlo_of(tools).HloModule.from_serialized_hlo_module_proto(request["payload"])
     return {"text": module.to_string()}
+
+
+def hlo_of(tools: Tools) -> Any:
+    """Return jaxlib's module with the functions of HLO, which depends on its version."""
+    try:
+        return import_module("jaxlib._hlo")
+    except ImportError:
+        return tools.jax
 
 
 # ---- programs for compile-only devices -----------------------------------------------------------
@@ -311,22 +308,27 @@ def compiled_for_topology(request: dict[str, Any], tools: Tools) -> dict[str, An
     """Compile the module of a request; return the properties that the parent process reads.
 
     Args:
-      request: the topology, the numbers of the devices, the module as bytecode, and the options.
+      request: the topology, the numbers of the devices, the module as bytecode or text of
+        StableHLO, or as text of HLO, and the options.
       tools: the modules of jaxlib.
 
     Raises:
       JaxRuntimeError: if XLA refuses the module or an option.
     """
-    ir, xla_client, _jax = tools.ir, tools.xla_client, tools.jax
-    devices_by_id = devices_of(request, xla_client)
+    xla_client, _jax = tools.xla_client, tools.jax
+    devices_by_id = devices_of(request, tools)
     devices = [devices_by_id[number] for number in request["devices"]]
     options = xla_client.CompileOptions.ParseFromString(request["options"])
     device_list = _jax.DeviceList(tuple(devices))
+    program = request["module"]
+    if isinstance(program, str) and program.lstrip().startswith("HloModule "):
+        module = hlo_of(tools).hlo_module_from_text(program)
+        program = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
 
     def compiled_with(options: Any) -> Any:
         with tools.context:
             # compile() modifies the module.
-            module = ir.Module.parse(request["module"])
+            module = tools.ir.Module.parse(program)
             return devices[0].client.compile(module, device_list, options)
 
     return described(compiled_with(options), compiled_with, options, _jax)
@@ -388,17 +390,25 @@ def value_or_error(method: Callable[[], object], _jax: ModuleType) -> tuple[bool
         return False, str(error)
 
 
-def devices_of(request: dict[str, Any], xla_client: ModuleType) -> dict[int, Any]:
+def devices_of(request: dict[str, Any], tools: Tools) -> dict[int, Any]:
     """Return the devices of the topology that a request describes, by their numbers."""
-    platform, library, name, settings = request["topology"]
+    platform, library, name, settings, kernel_package = request["topology"]
+    xla_client = tools.xla_client
     key = platform, name, repr(settings)
     devices_by_id = _topologies.get(key)
     if devices_by_id is None:
-        if not xla_client.pjrt_plugin_loaded(platform):
-            xla_client.load_pjrt_plugin_dynamically(platform, library)
-        if not xla_client.pjrt_plugin_initialized(platform):
-            xla_client.initialize_pjrt_plugin(platform)
-        topology = xla_client.make_tfrt_tpu_c_api_device_topology(name, **settings)
+        if platform not in _plugins:
+            api = _plugins[platform] = xla_client.load_pjrt_plugin_dynamically(platform, library)
+            if not xla_client.pjrt_plugin_initialized(platform):
+                xla_client.initialize_pjrt_plugin(platform)
+            if kernel_package:
+                register = beside("registration").register_gpu_plugin
+                register(platform.upper(), api, kernel_package, xla_client, tools.jax)
+        if platform == "tpu":
+            topology = xla_client.make_tfrt_tpu_c_api_device_topology(name, **settings)
+        else:
+            api = _plugins[platform]
+            topology = xla_client.make_c_api_device_topology(api, name, **settings)
         made = topology._make_compile_only_devices()
         devices_by_id = _topologies[key] = {device.id: device for device in made}
     return devices_by_id

@@ -175,7 +175,7 @@ def test_gpus_are_compiled_here():
     """XLA's compiler of GPUs may call what the user has registered with this process."""
     need("cuda")
     target = jax.target("cuda:h100")
-    assert not compile_process.can_compile_for(target.devices[0])
+    assert not compile_process.needs_subprocess(target.devices[0])
     assert client.is_absent(target.devices[0])
 
 
