@@ -5,6 +5,7 @@ import contextlib
 import functools
 import json
 import pathlib
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import TextIO
@@ -12,16 +13,16 @@ from typing import TextIO
 from hlofront.cli.loading import load_call
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.dumps import dump_tpu_kernels, dumped, gpu_kernels, tpu_kernels
+from hlofront.inspect.dumps import dump_text, dumped, gpu_kernels, tpu_kernels
 from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
 from hlotools.dumps.dump_folder import DumpFolder, dump_folder
-from hlotools.dumps.gpu_kernels import has_gpu_kernels
+from hlotools.dumps.gpu_kernels import GpuKernels, has_gpu_kernels
 from hlotools.dumps.kernels import CODES, Kernel, MissingToolError, kernel_table, kernels
 from hlotools.dumps.timeline import Timeline, timeline
-from hlotools.dumps.tpu_kernels import has_tpu_kernels
+from hlotools.dumps.tpu_kernels import TpuKernels, has_tpu_kernels
 from hlotools.html.program_page import page
 from hlotools.ir.program_text import TITLES
 from hlotools.profiles.xplane import ProfileError
@@ -47,6 +48,11 @@ def add_options(show: argparse.ArgumentParser) -> None:
         help="list the kernels, with the operations they compute; for TPUs with their bundles, the "
         "slots these fill, spills and memory, for GPUs with their grids, registers, spills, shared "
         "memory, occupancy and instructions; and what bounds their time",
+    )
+    show.add_argument(
+        "--by-line",
+        action="store_true",
+        help="with --kernels: the totals of the kernels of TPUs and GPUs by source line",
     )
     show.add_argument(
         "--kernel", metavar="NAME", help="print the code of this kernel or operation; see --code"
@@ -110,6 +116,8 @@ def wants_dumps(options: argparse.Namespace) -> bool:
         raise UsageError("--code goes with --kernel")
     if options.operation and not options.passes and (kernels_wanted or not is_folder):
         raise UsageError("--operation goes with --passes")
+    if options.by_line and (not options.kernels or options.json or options.html):
+        raise UsageError("--by-line goes with --kernels; --json has the totals without it")
     if options.dump and not (options.passes or kernels_wanted):
         raise UsageError("--dump goes with --passes or --kernels")
     if options.passes and kernels_wanted:
@@ -144,12 +152,14 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
             return 0
         if options.bundles:
             raise UsageError(f"--bundles is for kernels of TPUs, and {_NO_TPU_KERNELS}")
-        if options.kernels and options.html:
-            raise UsageError(f"--html with --kernels is for TPUs, and {_NO_TPU_KERNELS}")
         if options.kernels and not options.kernel and has_gpu_kernels(folder):
             report = gpu_kernels(folder, options.target[0] if options.target else None)
-            print(report.json() if options.json else report.text(), file=out)
+            _print_report(report, options, out)
             return 0
+        if options.kernels and (options.html or options.by_line):
+            raise UsageError(
+                "--html and --by-line are for kernels of TPUs and GPUs: the dumps have none"
+            )
         module = _module(options, folder)
         if options.kernel:
             print(_code(kernels(module), options.kernel, options.code or "llvm"), file=out)
@@ -191,17 +201,22 @@ def _dumper(options: argparse.Namespace, name: str | None) -> Callable[[str], ob
 
 
 def _text_dumper(options: argparse.Namespace, name: str | None) -> Callable[[str], object]:
-    """Return a function that compiles a file of StableHLO for a TPU, with dumps in a folder."""
+    """Return a function that compiles a file of StableHLO or HLO, with dumps in a folder."""
     read = read_program(options.function)
     target = find_target(name) if name else None
-    is_for_tpu = target is not None and target.platform == "tpu"
-    if not is_for_tpu or read.kind != "stablehlo" or options.args or options.passes:
+    is_input = read.kind == "stablehlo" or (read.kind == "hlo" and not _SCHEDULED.search(read.text))
+    if target is None or target.is_attached or not is_input or options.args:
+        kind = TITLES[read.kind] if is_input or read.kind != "hlo" else "HLO that was optimized"
         raise UsageError(
-            f"{options.function} is {TITLES[read.kind]}: --passes and --kernels are for functions; "
-            "--kernels and --bundles also for files of StableHLO, with --target of a TPU"
+            f"{options.function} is {kind}: --passes and --kernels are for functions, for folders "
+            "of dumps, and for files of StableHLO, or of HLO before optimizations, with a --target "
+            "that is not attached"
         )
-    assert target is not None
-    return functools.partial(dump_tpu_kernels, read.text, target)
+    return functools.partial(dump_text, read.text, target)
+
+
+# In the first line of HLO that a compiler's passes have been through.
+_SCHEDULED = re.compile(r"^HloModule [^\n]*\bis_scheduled=true", re.MULTILINE)
 
 
 def _module(options: argparse.Namespace, folder: pathlib.Path) -> DumpedModule:
@@ -225,10 +240,19 @@ def _print_tpu_kernels(options: argparse.Namespace, folder: pathlib.Path, out: T
             print(report.code(options.bundles), file=out)
         except KeyError as error:
             raise UsageError(error.args[0]) from error
-    elif options.html:
-        write_file(options.html, page(report.program, report.target, kernels=report))
     else:
-        print(report.json() if options.json else report.text(), file=out)
+        _print_report(report, options, out)
+
+
+def _print_report(
+    report: TpuKernels | GpuKernels, options: argparse.Namespace, out: TextIO
+) -> None:
+    if options.html:
+        write_file(options.html, page(report.program, report.target, kernels=report))
+    elif options.json:
+        print(report.json(), file=out)
+    else:
+        print(report.line_text() if options.by_line else report.text(), file=out)
 
 
 def _print_passes(changes: Timeline, options: argparse.Namespace, out: TextIO) -> None:

@@ -62,7 +62,7 @@ def write_page(
     stage: str,
     target: str | None,
 ) -> None:
-    """Write a function's program to an HTML file, with the kernels of TPUs that are not attached.
+    """Write a function's program to an HTML file, for an absent device with its kernels.
 
     Args:
       path: the path of the HTML file.
@@ -81,7 +81,7 @@ def write_page(
         program = lowered or traced
         if lowered and stage == "hlo":
             announce(f"compiling {getattr(function, '__name__', 'the function')}")
-            if target_device is not None and target_device.platform == "tpu":
+            if target_device is not None and not target_device.is_attached:
                 with compiled_with_kernels(lowered, target_device) as (compiled, kernels):
                     text = page(compiled, target_device, kernels=kernels)
                 write_file(path, text)

@@ -54,6 +54,7 @@ example:
   python -m hlofront show model.py:step --kernels --target tpu:v5e:1x1
   python -m hlofront show model.py:step --bundles fusion.3 --target tpu:v5e:1x1
   python -m hlofront show attention.mlir --kernels --target tpu:v5e:1x1
+  python -m hlofront show attention.mlir --kernels --by-line --target cuda:h100
 """
 
 

@@ -6,7 +6,7 @@ import pathlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from hlofront.base.config import options
 from hlofront.bridge import compile_process
@@ -25,6 +25,7 @@ from hlotools.dumps.tpu_kernels import TpuKernels as TpuKernels
 
 # The bundles of hand-written kernels say which lines of source they are for.
 _WITH_LINES = "xla_mosaic_enable_llo_source_annotations"
+_PASSES = "xla_dump_hlo_pass_re"
 _disk_cache = options["hlofront_cache"]
 _whole_disk_cache = options["jax_enable_compilation_cache"]
 
@@ -71,18 +72,36 @@ def dumped(
             _disk_cache(False),
             _whole_disk_cache(False),
         ):
-            jitted(function).lower(*args, **kwargs).compile(
-                {
-                    "xla_dump_to": str(path),
-                    "xla_dump_hlo_pass_re": ".*",
-                    "xla_dump_hlo_as_text": True,
-                    # From jaxlib 0.12 on, LLVM IR is dumped only on request.
-                    "xla_dump_emitter_re": "^llvm",
-                }
-            )
+            jitted(function).lower(*args, **kwargs).compile(_dumping_to(path))
         return main_module(dumped_modules(path))
 
     return compile_with_dumps
+
+
+def _dumping_to(folder: pathlib.Path) -> dict[str, object]:
+    """Return the compiler options with which XLA dumps a program, its passes and its kernels."""
+    return {
+        "xla_dump_to": str(folder),
+        _PASSES: ".*",
+        "xla_dump_hlo_as_text": True,
+        # From jaxlib 0.12 on, LLVM IR is dumped only on request.
+        "xla_dump_emitter_re": "^llvm",
+    }
+
+
+def dump_text(text: str, target: Target, folder: str | os.PathLike[str]) -> None:
+    """Compile a text of StableHLO or HLO for devices that are not attached, as `dumped` does.
+
+    Only a worker process parses the text, as it may come from anyone.
+
+    Raises:
+      FileExistsError: if the folder has files in it.
+      JaxRuntimeError: if XLA refuses the module, or ends its process.
+      ValueError: if the module is for more devices than the target has.
+    """
+    path = empty_folder(folder)
+    with _libtpu_dumping(path):
+        _compile_text(text, target, _dumping_to(path))
 
 
 def tpu_kernels(
@@ -170,33 +189,32 @@ def _compile_anew(lowered: Lowered, folder: str | os.PathLike[str]) -> Compiled:
 @contextlib.contextmanager
 def compiled_with_kernels(
     lowered: Lowered, target: Target
-) -> Iterator[tuple[Compiled, TpuKernels | None]]:
-    """Compile a program for a TPU that is not attached, and yield it with its kernels.
+) -> Iterator[tuple[Compiled, TpuKernels | GpuKernels | None]]:
+    """Compile a program for a device that is not attached, and yield it with its kernels.
 
-    Inside of the block, the files of the kernels can be read. They are None if libtpu dumped none.
+    Inside of the block, the files of the kernels can be read. They are None if none were dumped.
 
     Raises:
       JaxRuntimeError: if the compiler refuses the program.
     """
     with tempfile.TemporaryDirectory(prefix="hlofront_") as folder:
-        with _libtpu_dumping(pathlib.Path(folder)), _disk_cache(False), _whole_disk_cache(False):
-            compiled = _compile_anew(lowered, folder)
-        has_kernels = tpu_dumps.has_tpu_kernels(folder)
-        yield compiled, tpu_kernels(folder, target) if has_kernels else None
+        path = pathlib.Path(folder)
+        with _libtpu_dumping(path), _disk_cache(False), _whole_disk_cache(False):
+            if target.platform == "tpu":
+                compiled = _compile_anew(lowered, folder)
+            else:
+                compiled = lowered.compile({**_dumping_to(path), _PASSES: ""})
+        if tpu_dumps.has_tpu_kernels(folder):
+            yield compiled, tpu_kernels(folder, target)
+        else:
+            has_kernels = gpu_dumps.has_gpu_kernels(folder)
+            yield compiled, gpu_kernels(folder, target) if has_kernels else None
 
 
-_PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d{1,6}) ")
+_PARTITIONS = re.compile(r"\bnum_partitions ?= ?(\d{1,6})\b")
 
 
-def _compile_text(text: str, target: Target) -> None:
-    """Compile the text of a StableHLO module for a TPU that is not attached.
-
-    Only the worker process parses it, as the text may come from anyone.
-
-    Raises:
-      JaxRuntimeError: if XLA refuses the module, or ends its process.
-      ValueError: if the module is for more devices than the target has.
-    """
+def _compile_text(text: str, target: Target, overrides: Mapping[str, object] | None = None) -> None:
     partitions = _PARTITIONS.search(text)
     count = int(partitions[1]) if partitions else 1
     devices = target.devices[:count]
@@ -204,7 +222,8 @@ def _compile_text(text: str, target: Target) -> None:
         raise ValueError(
             f"the module is for {count} partitions, and {target.name} has {len(devices)} devices"
         )
-    compile_process.compile_in_subprocess(text, devices, compile_options(devices))
+    chosen = compile_options(devices, target.compiler_options(overrides or {}))
+    compile_process.compile_in_subprocess(text, devices, chosen)
 
 
 def empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:

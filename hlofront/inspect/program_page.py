@@ -11,6 +11,7 @@ from hlofront.inspect.cost import costs, description_for, description_of
 from hlofront.inspect.program_mesh import mesh_of
 from hlofront.pjrt.targets import Description, Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
+from hlotools.dumps.gpu_kernels import GpuKernels
 from hlotools.dumps.tpu_kernels import TpuKernels
 from hlotools.html.hlo_page import add_line_costs, hlo_data
 from hlotools.html.kernels_tab import add_kernels, kernel_tab
@@ -25,7 +26,7 @@ def page(
     target: Target | Description | str | None = None,
     *,
     title: str | None = None,
-    kernels: TpuKernels | None = None,
+    kernels: TpuKernels | GpuKernels | None = None,
 ) -> str:
     """Return a program as one self-contained HTML page.
 
@@ -39,7 +40,8 @@ def page(
       target: for HLO and lowered programs, the device that time is estimated for: a result of
         `hlofront.target`, or its name, such as "cuda:h100".
       title: the title of the page; by default the program's name.
-      kernels: the kernels of the compiled program, from `tpu_kernels`, shown on a tab of the page.
+      kernels: the kernels of the compiled program, from `tpu_kernels` or `gpu_kernels`, shown on a
+        tab of the page.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.

@@ -1,6 +1,5 @@
 """The kernels of a GPU's program in a folder that XLA dumped: registers, memory, occupancy."""
 
-import json
 import os
 import pathlib
 import re
@@ -9,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from hlotools.cost.costs import InstructionCost, costs, line_text, table_lines, time_text
+from hlotools.cost.costs import InstructionCost, costs, line_text, time_text
 from hlotools.cost.memory_use import size_text
 from hlotools.cost.rates import DeviceRates
 from hlotools.dumps.dump_files import file_beside, optimized_programs, parsed_file
+from hlotools.dumps.kernel_report import KernelReport
 from hlotools.dumps.kernels import MissingToolError, find_tool, kernel_word, output_of
 from hlotools.dumps.ptx import (
     Launch,
@@ -20,15 +20,15 @@ from hlotools.dumps.ptx import (
     Occupancy,
     PtxasReport,
     PtxEntry,
+    code_of,
     entries_of,
     launches_of,
     multiprocessor_of,
     occupancy_of,
     ptxas_reports,
 )
-from hlotools.html.report import report_html
 from hlotools.ir.hlo import HloModule, Instruction, nearest_source
-from hlotools.terminal_text import counted, is_visible
+from hlotools.terminal_text import counted
 
 FORMAT = "hlofront.gpu_kernels/1"
 # The endings of the files with the launches, their operations, and the properties of the GPU.
@@ -97,11 +97,30 @@ class GpuKernel(NamedTuple):
         """Return the kernel as a dictionary for JSON, keyed by field names; None is unknown."""
         return self._asdict() | {"path": str(self.path)}
 
+    @property
+    def spills(self) -> int | None:
+        """The bytes that a thread's instructions store and load where registers lack."""
+        if self.spill_stores is None or self.spill_loads is None:
+            return None
+        return self.spill_stores + self.spill_loads
 
-class GpuKernels:
+    @property
+    def counts(self) -> dict[str, int]:
+        """The instructions of its PTX of all classes, each counted once."""
+        return {"instructions": sum(self.instructions.values())}
+
+    def code(self) -> list[tuple[str, str]]:
+        """Return the lines of its PTX, read from its file, each with the class of its instruction.
+
+        The class is "" for moves, declarations and labels.
+        """
+        return code_of(_read(self.path), self.name)
+
+
+class GpuKernels(KernelReport[GpuKernel]):
     """The kernels of a GPU's program, those that take most of its time first."""
 
-    __slots__ = ("kernels", "others", "problem", "program", "target")
+    __slots__ = ("others", "problem")
 
     def __init__(
         self,
@@ -111,47 +130,17 @@ class GpuKernels:
         others: Sequence[InstructionCost] = (),
         problem: str = "",
     ):
-        self.program = program
-        self.target = rates
-        self.kernels = sorted(
-            kernels, key=lambda row: (-(row.seconds or 0), -row.flops - row.bytes)
-        )
+        ordered = sorted(kernels, key=lambda row: (-(row.seconds or 0), -row.flops - row.bytes))
+        super().__init__(program, rates, ordered)
         # The operations whose code XLA did not dump, such as those of libraries.
         self.others = list(others)
         # The reason why ptxas says nothing of some kernels, "" if it does.
         self.problem = problem
 
-    @property
-    def seconds(self) -> float | None:
-        """The sum of the kernels' bounds, None if the device's rates are not known."""
-        known = [row.seconds for row in self.kernels if row.seconds is not None]
-        return sum(known) if known else None
-
     def as_dict(self) -> dict[str, Any]:
         """Return the kernels as a dictionary for JSON, keyed by field names; None is unknown."""
-        return {
-            "format": FORMAT,
-            "program": self.program.name,
-            "target": self.target.name if self.target else None,
-            "seconds": self.seconds,
-            "problem": self.problem,
-            "others": [row.name for row in self.others],
-            "kernels": [row.as_dict() for row in self.kernels],
-        }
-
-    def json(self) -> str:
-        """Return the kernels as JSON, with the keys of `as_dict()`."""
-        return json.dumps(self.as_dict(), indent=1)
-
-    @is_visible
-    def text(self, most: int | None = None) -> str:
-        """Return a table of the kernels, those that take most of the time first.
-
-        Args:
-          most: the maximum number of rows, None for all.
-        """
-        head, rows = self._table(most)
-        return "\n".join([self._title(), *table_lines(head, rows), *self.notes(most)])
+        missing = {"problem": self.problem, "others": [row.name for row in self.others]}
+        return {"format": FORMAT, **super().as_dict(), **missing}
 
     def notes(self, most: int | None = None) -> list[str]:
         """Return the lines below a table of at most `most` rows: totals, and what is missing."""
@@ -173,10 +162,7 @@ class GpuKernels:
             notes.append(self.problem)
         return notes
 
-    def _title(self) -> str:
-        return self.program.name + (f" on {self.target.title}" if self.target else "")
-
-    def _table(self, most: int | None) -> tuple[list[str], list[list[str]]]:
+    def table(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         """Return the heads of columns, and rows, each with its kernel and line at the end."""
         total = self.seconds
         timed = ["part", "bound", "limit"] if total else []
@@ -185,9 +171,6 @@ class GpuKernels:
         rows: list[list[str]] = []
         for row in self.kernels[:most]:
             part = [f"{(row.seconds or 0) / total:.1%}", time_text(row.seconds)] if total else []
-            spills = None
-            if row.spill_stores is not None:
-                spills = row.spill_stores + (row.spill_loads or 0)
             rows.append(
                 [
                     *part,
@@ -195,7 +178,7 @@ class GpuKernels:
                     _sizes(row.grid),
                     _sizes(row.threads),
                     "?" if row.registers is None else str(row.registers),
-                    "?" if spills is None else size_text(spills) if spills else "0",
+                    "?" if row.spills is None else size_text(row.spills) if row.spills else "0",
                     size_text(row.shared) if row.shared else "0",
                     _occupancy_text(row),
                     "?" if row.waves is None else f"{row.waves:.2g}",
@@ -205,13 +188,6 @@ class GpuKernels:
                 ]
             )
         return head, rows
-
-    def __repr__(self) -> str:
-        return self.text(most=20)
-
-    def _repr_html_(self) -> str:
-        head, rows = self._table(20)
-        return report_html(self._title(), head, rows, "\n".join(self.notes(20)))
 
 
 def _sizes(sizes: Sequence[int] | None) -> str:

@@ -2,7 +2,9 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 # The classes of instructions, in the order of columns; moves and reads of parameters are in none.
@@ -17,7 +19,7 @@ _THREADS = re.compile(r"^\.reqntid (\d+)(?:, (\d+))?(?:, (\d+))?", re.MULTILINE)
 _VARIABLE = re.compile(
     r"^\s*\.shared (?:\.align \d+ )?\.[bfsu](\d+) ([\w$]+)(?:\[(\d+)\])?;", re.MULTILINE
 )
-_INSTRUCTION = re.compile(r"^\s*\{?\s*(?:@!?%\w+\s+)?([a-z]\w*)((?:[.:]+\w+)*)[\s;]", re.MULTILINE)
+_INSTRUCTION = re.compile(r"\s*\{?\s*(?:@!?%\w+\s+)?([a-z]\w*)((?:[.:]+\w+)*)(?:[\s;]|$)")
 _FLOAT = re.compile(r"\.(?:f16|bf16|f32|tf32|f64|e4m3|e5m2|e8m0)")
 _BY_OPCODE = {
     opcode: kind
@@ -55,30 +57,46 @@ class PtxEntry(NamedTuple):
 def entries_of(text: str) -> list[PtxEntry]:
     """Return the kernels of a text of PTX."""
     found: list[PtxEntry] = []
-    starts = [match.start() for match in _FUNCTION.finditer(text)] + [len(text)]
-    head = text[: starts[0]]
-    for entry in _ENTRY.finditer(text):
-        body = text[entry.start() : next(start for start in starts if start > entry.start())]
+    function = _FUNCTION.search(text)
+    head = text[: function.start()] if function else text
+    for name, body in _bodies(text):
         threads = _THREADS.search(body)
         outside = [each for each in _VARIABLE.findall(head) if each[1] in body]
         declared = [*outside, *_VARIABLE.findall(body)]
+        counts = Counter(kind for _, kind in _lines(body))
         found.append(
             PtxEntry(
-                entry[1],
+                name,
                 (int(threads[1]), int(threads[2] or 1), int(threads[3] or 1)) if threads else None,
                 sum(int(bits) // 8 * int(count or 1) for bits, _, count in declared),
-                _counts(body),
+                {kind: counts[kind] for kind in CLASSES},
             )
         )
     return found
 
 
-def _counts(body: str) -> dict[str, int]:
-    counts = dict.fromkeys(CLASSES, 0)
-    for opcode, suffixes in _INSTRUCTION.findall(body.partition("{")[2]):
-        if kind := _class_of(opcode, suffixes):
-            counts[kind] += 1
-    return counts
+def code_of(text: str, name: str) -> list[tuple[str, str]]:
+    """Return the lines of a kernel's code in PTX, each with the class of its instruction.
+
+    The class is "" for moves, declarations and labels. Empty lines and comments are omitted.
+    """
+    body = next((body for each, body in _bodies(text) if each == name), "")
+    return [(line, kind) for line, kind in _lines(body) if line and not line.startswith("//")]
+
+
+def _bodies(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each kernel."""
+    starts = [match.start() for match in _FUNCTION.finditer(text)]
+    for start, end in pairwise([*starts, len(text)]):
+        if entry := _ENTRY.match(text, start):
+            yield entry[1], text[start:end]
+
+
+def _lines(body: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines between a kernel's braces, each with the class of its instruction."""
+    for line in body.partition("\n{")[2].rpartition("}")[0].splitlines():
+        instruction = _INSTRUCTION.match(line)
+        yield line.strip(), _class_of(instruction[1], instruction[2]) if instruction else ""
 
 
 def _class_of(opcode: str, suffixes: str) -> str:

@@ -1,16 +1,16 @@
 """The kernels of a TPU program in a folder that libtpu dumped: bundles, slots, memory, bounds."""
 
-import json
 import os
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hlotools.cost.costs import InstructionCost, costs, line_text, table_lines, time_text
+from hlotools.cost.costs import InstructionCost, costs, line_text, time_text
 from hlotools.cost.kernel_work import estimated_steps
 from hlotools.cost.rates import DeviceRates
 from hlotools.dumps.dump_files import parsed_file
+from hlotools.dumps.kernel_report import KernelReport
 from hlotools.dumps.llo import (
     Bundle,
     BundleProfile,
@@ -23,7 +23,6 @@ from hlotools.dumps.llo import (
     slot_uses,
     times_run,
 )
-from hlotools.html.report import report_html
 from hlotools.ir.hlo import HloModule, Instruction, nearest_source
 from hlotools.ir.source_frames import Source
 from hlotools.terminal_text import counted, is_visible
@@ -107,6 +106,11 @@ class TpuKernel(NamedTuple):
         uses_path = None if self.uses_path is None else str(self.uses_path)
         return self._asdict() | {"path": str(self.path), "uses_path": uses_path}
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The bundles of its code, and the cycles of all its calls."""
+        return {"bundles": self.bundles, "cycles": self.cycles * self.calls}
+
     def bundle_list(self) -> list[Bundle]:
         """Return the bundles, read from their file."""
         return bundles_of(_read(self.path))
@@ -116,10 +120,10 @@ class TpuKernel(NamedTuple):
         return slot_uses(_read(self.uses_path))
 
 
-class TpuKernels:
+class TpuKernels(KernelReport[TpuKernel]):
     """The kernels of a TPU program, those that take most of its time first."""
 
-    __slots__ = ("bundles", "kernels", "others", "program", "target")
+    __slots__ = ("bundles", "others")
 
     def __init__(
         self,
@@ -129,45 +133,17 @@ class TpuKernels:
         bundles: int,
         others: Sequence[str] = (),
     ):
-        self.program = program
-        self.target = rates
-        self.kernels = sorted(kernels, key=lambda row: (-(row.seconds or 0), -row.cycles))
+        ordered = sorted(kernels, key=lambda row: (-(row.seconds or 0), -row.cycles))
+        super().__init__(program, rates, ordered)
         # The bundles of the program's code around its kernels.
         self.bundles = bundles
         # The names of other programs with kernels in the folder.
         self.others = list(others)
 
-    @property
-    def seconds(self) -> float | None:
-        """The sum of the kernels' bounds, None if the device's rates are not known."""
-        known = [row.seconds for row in self.kernels if row.seconds is not None]
-        return sum(known) if known else None
-
     def as_dict(self) -> dict[str, Any]:
         """Return the kernels as a dictionary for JSON, keyed by field names; None is unknown."""
-        return {
-            "format": FORMAT,
-            "program": self.program.name,
-            "target": self.target.name if self.target else None,
-            "seconds": self.seconds,
-            "bundles": self.bundles,
-            "others": self.others,
-            "kernels": [row.as_dict() for row in self.kernels],
-        }
-
-    def json(self) -> str:
-        """Return the kernels as JSON, with the keys of `as_dict()`."""
-        return json.dumps(self.as_dict(), indent=1)
-
-    @is_visible
-    def text(self, most: int | None = None) -> str:
-        """Return a table of the kernels, those that take most of the time first.
-
-        Args:
-          most: the maximum number of rows, None for all.
-        """
-        head, rows = self._table(most)
-        return "\n".join([self._title(), *table_lines(head, rows), *self.notes(most)])
+        around = {"bundles": self.bundles, "others": self.others}
+        return {"format": FORMAT, **super().as_dict(), **around}
 
     @is_visible
     def code(self, name: str) -> str:
@@ -207,23 +183,7 @@ class TpuKernels:
             ]
         )
 
-    def fused_lines(self, row: TpuKernel) -> dict[tuple[str, int], list[str]]:
-        """Return the source lines of the operations fused into a kernel, and their opcodes."""
-        operation = _operations(self.program)[row.name]
-        fused = operation.fused.instructions if operation.fused else [operation]
-        lines: dict[tuple[str, int], list[str]] = {}
-        for each in fused:
-            source = nearest_source(each)
-            if source is not None and each.opcode not in ("parameter", "constant", "bitcast"):
-                opcodes = lines.setdefault((source.file, source.line), [])
-                if each.opcode not in opcodes:
-                    opcodes.append(each.opcode)
-        return lines
-
-    def _title(self) -> str:
-        return self.program.name + (f" on {self.target.title}" if self.target else "")
-
-    def _table(self, most: int | None) -> tuple[list[str], list[list[str]]]:
+    def table(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         """Return the heads of columns, and rows, each with its kernel and line at the end."""
         total = self.seconds
         timed = ["part", "bound"] if total else []
@@ -277,13 +237,6 @@ class TpuKernels:
         if self.others:
             notes.append(f"the folder has smaller programs as well: {', '.join(self.others)}")
         return notes
-
-    def __repr__(self) -> str:
-        return self.text(most=20)
-
-    def _repr_html_(self) -> str:
-        head, rows = self._table(20)
-        return report_html(self._title(), head, rows, "\n".join(self.notes(20)))
 
 
 class _Program(NamedTuple):

@@ -1,11 +1,13 @@
-"""The kernels of a TPU's program on its page: their table, use of slots, bundles and lines."""
+"""The kernels of a program on its page: their table, code and lines, and of TPUs the slots."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
+from hlotools.dumps.gpu_kernels import GpuKernel, GpuKernels
 from hlotools.dumps.llo import SLOTS, Loop, SlotUse, loops_of, times_run
+from hlotools.dumps.ptx import CLASSES
 from hlotools.dumps.tpu_kernels import TpuKernel, TpuKernels
 from hlotools.html.page_model import ProgramData, ValueTable
 
@@ -47,35 +49,51 @@ class KernelListing(NamedTuple):
     code: list[str]
     places: list[tuple[Place, ...]]
 
-    @property
-    def place(self) -> Place | None:
-        """The source line of the kernel itself, None if it is not known."""
-        return (self.row.file, self.row.line or 0) if self.row.file else None
+
+class GpuListing(NamedTuple):
+    """A kernel of a GPU as shown on a page: its row of the table, lines, and PTX.
+
+    `lines` are the source lines of the operations fused into it, with their opcodes; `code` has
+    lines of PTX with the class of each instruction. It is empty if the page has no room for it.
+    """
+
+    row: GpuKernel
+    lines: dict[Place, list[str]]
+    code: list[tuple[str, str]]
 
 
 class KernelTab(NamedTuple):
-    """The kernels of a program as shown on a page, without the files that they are read from."""
+    """The kernels of a program as shown on a page, without the files that they are read from.
 
-    target: str
+    They are all of a TPU, or all of a GPU.
+    """
+
     seconds: float | None
     notes: list[str]
-    kernels: list[KernelListing]
+    kernels: list[KernelListing] | list[GpuListing]
 
 
-def kernel_tab(report: TpuKernels) -> KernelTab:
+def kernel_tab(report: TpuKernels | GpuKernels) -> KernelTab:
     """Return the kernels of a program as shown on a page, read from the files of their dumps.
 
-    The bundles of the first kernels, which take most of the time, are listed up to a total length,
-    at most 3,000 per kernel. The charts are of all bundles.
+    The code of the first kernels, which take most of the time, is listed up to a total length, and
+    at most 3,000 bundles per kernel. The charts are of all bundles.
     """
     left = _MOST_CHARACTERS
+    if isinstance(report, GpuKernels):
+        gpu: list[GpuListing] = []
+        for row in report.kernels:
+            code = row.code()
+            length = sum(len(line) for line, _ in code)
+            gpu.append(GpuListing(row, report.fused_lines(row), code if length <= left else []))
+            left -= length if length <= left else 0
+        return KernelTab(report.seconds, report.notes(), gpu)
     kernels: list[KernelListing] = []
     for row in report.kernels:
         listing = _listing(row, report.fused_lines(row), left)
         left -= sum(map(len, listing.code))
         kernels.append(listing)
-    target = report.target.title if report.target else ""
-    return KernelTab(target, report.seconds, report.notes(), kernels)
+    return KernelTab(report.seconds, report.notes(), kernels)
 
 
 def add_kernels(data: ProgramData, tab: KernelTab) -> None:
@@ -83,45 +101,60 @@ def add_kernels(data: ProgramData, tab: KernelTab) -> None:
     if not tab.kernels:
         return
     numbers = {name: number for number, name in reversed(list(enumerate(data.names)))}
-    places = ValueTable()
 
     def numbered(place: Place) -> list[int]:
         return [data.files.number(place[0], [place[1]]), place[1]]
 
-    data.tpu_kernels = {
-        "target": tab.target,
-        "seconds": tab.seconds,
-        "notes": tab.notes,
-        "slots": [slot for slot in SLOTS if slot != "VPOP"],
-        "rows": [
-            {
-                **_figures(listing.row),
-                "op": numbers.get(listing.row.name),
-                "place": numbered(listing.place) if listing.place else None,
-                "lines": [
-                    [*numbered(line.place), line.work, line.bundles, line.columns]
-                    for line in listing.lines
-                ],
-                "loops": [list(loop) for loop in listing.loops],
-                "uses": {use.slot: _letters(use.shares) for use in listing.uses},
-                "first": listing.first,
-                "code": listing.code,
-                "from": [
-                    places.number([n for place in each for n in numbered(place)])
-                    for each in listing.places
-                ],
-            }
-            for listing in tab.kernels
-        ],
-        "places": places.values,
+    def common(row: TpuKernel | GpuKernel) -> dict[str, Any]:
+        return {
+            "name": row.name,
+            "operations": len(row.operations),
+            "calls": row.calls,
+            "bytes": row.bytes,
+            "seconds": row.seconds,
+            "limit": row.limit,
+            "op": next((numbers[each] for each in row.operations if each in numbers), None),
+            "place": numbered((row.file, row.line or 0)) if row.file else None,
+        }
+
+    rows: list[dict[str, Any]] = []
+    data.compiled_kernels = {"seconds": tab.seconds, "notes": tab.notes, "rows": rows}
+    places = ValueTable()
+    for listing in tab.kernels:
+        if isinstance(listing, GpuListing):
+            rows.append(common(listing.row) | _gpu_row(listing, numbered))
+        else:
+            rows.append(common(listing.row) | _tpu_row(listing, numbered, places))
+    if isinstance(tab.kernels[0], GpuListing):
+        data.compiled_kernels |= {"kind": "gpu", "classes": CLASSES}
+    else:
+        slots = [slot for slot in SLOTS if slot != "VPOP"]
+        data.compiled_kernels |= {"kind": "tpu", "slots": slots, "places": places.values}
+
+
+def _gpu_row(listing: GpuListing, numbered: Callable[[Place], list[int]]) -> dict[str, Any]:
+    row = listing.row
+    return {
+        "grid": row.grid,
+        "threads": row.threads,
+        "registers": row.registers,
+        "spills": row.spills,
+        "shared": row.shared,
+        "occupancy": row.occupancy,
+        "occupancyLimit": row.occupancy_limit,
+        "waves": row.waves,
+        "instructions": [row.instructions[kind] for kind in CLASSES],
+        "lines": [[*numbered(place), ", ".join(work)] for place, work in listing.lines.items()],
+        "code": [line for line, _ in listing.code],
+        "kinds": [CLASSES.index(kind) if kind else -1 for _, kind in listing.code],
     }
 
 
-def _figures(row: TpuKernel) -> dict[str, Any]:
+def _tpu_row(
+    listing: KernelListing, numbered: Callable[[Place], list[int]], places: ValueTable
+) -> dict[str, Any]:
+    row = listing.row
     return {
-        "name": row.name,
-        "operations": len(row.operations),
-        "calls": row.calls,
         "bundles": row.bundles,
         "cycles": row.cycles,
         "slots": {slot: round(share, 3) for slot, share in row.slots.items()},
@@ -129,9 +162,16 @@ def _figures(row: TpuKernel) -> dict[str, Any]:
         "spills": row.spills,
         "vmem": row.vmem,
         "smem": row.smem,
-        "bytes": row.bytes,
-        "seconds": row.seconds,
-        "limit": row.limit,
+        "lines": [
+            [*numbered(line.place), line.work, line.bundles, line.columns] for line in listing.lines
+        ],
+        "loops": [list(loop) for loop in listing.loops],
+        "uses": {use.slot: _letters(use.shares) for use in listing.uses},
+        "first": listing.first,
+        "code": listing.code,
+        "from": [
+            places.number([n for place in each for n in numbered(place)]) for each in listing.places
+        ],
     }
 
 

@@ -87,8 +87,8 @@ class ProgramData:
         self.memory: dict[str, Any] | None = None
         # The collectives as rows, and the bytes along each combination of mesh axes.
         self.collectives: dict[str, Any] | None = None
-        # The kernels of a TPU's program as rows, with their bundles.
-        self.tpu_kernels: dict[str, Any] | None = None
+        # The kernels of a TPU's or GPU's program as rows, with their code.
+        self.compiled_kernels: dict[str, Any] | None = None
         self.metrics: list[dict[str, Any]] = []
         self.lines: list[list[Any]] = []
         self._tables = {name: ValueTable() for name in ("opcodes", "types", "stacks", "paths")}
@@ -152,7 +152,7 @@ class ProgramData:
             "roots": self.roots,
             "memory": self.memory,
             "collectives": self.collectives,
-            "tpuKernels": self.tpu_kernels,
+            "compiledKernels": self.compiled_kernels,
             "metrics": self.metrics,
             "lines": self.lines,
             "tables": {name: table.values for name, table in self._tables.items()},

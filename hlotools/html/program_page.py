@@ -11,6 +11,7 @@ from hlotools.cost.mesh_groups import MeshAxes
 from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
 from hlotools.cost.traffic import uncounted_text
+from hlotools.dumps.gpu_kernels import GpuKernels
 from hlotools.dumps.tpu_kernels import TpuKernels
 from hlotools.html.hlo_page import add_collectives, add_costs, add_memory, hlo_data
 from hlotools.html.kernels_tab import add_kernels, kernel_tab
@@ -33,7 +34,7 @@ def page(
     *,
     title: str | None = None,
     histories: Mapping[str, list[str]] | None = None,
-    kernels: TpuKernels | None = None,
+    kernels: TpuKernels | GpuKernels | None = None,
 ) -> str:
     """Return a program as one self-contained HTML page, which needs no network.
 
@@ -49,7 +50,8 @@ def page(
       title: the title of the page; by default the program's name.
       histories: the passes that made each operation, by its name, as `Timeline.histories` of a
         folder of dumps returns them; they are among the details of the operation.
-      kernels: the kernels of the program, from `tpu_kernels`, shown on a tab of the page.
+      kernels: the kernels of the program, from `tpu_kernels` or `gpu_kernels`, shown on a
+        tab of the page.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.

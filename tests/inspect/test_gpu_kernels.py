@@ -10,6 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.cli.main import main
 from hlofront.inspect import dumped, gpu_kernels
 from hlotools.dumps.ptx import (
+    code_of,
     entries_of,
     launches_of,
     multiprocessor_of,
@@ -192,6 +193,17 @@ def test_instructions_of_ptx_are_counted_by_class():
     assert two[0].instructions == two[1].instructions
 
 
+def test_the_code_of_a_kernel_has_the_classes_of_its_instructions():
+    code = code_of(PTX, "loop_fusion_1")
+    assert code[0] == (".reg .pred \t%p<2>;", "")
+    assert ("mov.u32 \t%r1, %ctaid.x;", "") in code
+    assert ("ex2.approx.ftz.f32 \t%r10, %r9;", "special") in code
+    assert not any("inline asm" in line for line, _ in code) and code[-1] == ("ret;", "control")
+    counts = entries_of(PTX)[0].instructions
+    assert all(sum(kind == each for _, each in code) == n for kind, n in counts.items())
+    assert code_of(PTX, "loop_fusion_2") == []
+
+
 def test_ptxas_says_registers_and_spills():
     assert ptxas_reports(PTXAS)["loop_fusion_1"] == (72, 4228, 16, 24, 40)
     assert ptxas_reports("ptxas fatal   : Unsupported .version 99.0") == {}
@@ -257,6 +269,29 @@ def test_the_command_line_shows_them(folder, ptxas):
     assert run("show", folder, "--kernels")[1].splitlines()[1].split()[0] == "grid"
 
 
+def test_totals_are_by_source_line(folder, ptxas, capsys):
+    copied = 'copy(%loop_fusion.1), metadata={source_file="model.py" source_line=3}'
+    program = folder / f"{NAME}.sm_9.0a_gpu_after_optimizations.txt"
+    program.write_text(HLO.replace("copy(%loop_fusion.1)", copied))
+    (folder / f"{NAME}.2.ptx").write_text(PTX.replace("loop_fusion_1", "copy_3"))
+    by_line = ("show", folder, "--kernels", "--by-line", "--target", "cuda:h100")
+    status, text = run(*by_line)
+    _, head, *lines = (line.split() for line in text.splitlines())
+    assert status == 0
+    assert head == ["part", "bound", "kernels", "calls", "instructions", "HBM"]
+    instructions = str(sum(entries_of(PTX)[0].instructions.values()))
+    assert [(*line[3:6], line[-1]) for line in lines[:2]] == [
+        ("1", "2", instructions, "model.py:12"),
+        ("1", "1", instructions, "model.py:3"),
+    ]
+    shares = [float(line[0].rstrip("%")) for line in lines[:2]]
+    assert shares == sorted(shares, reverse=True) and sum(shares) == pytest.approx(100, abs=0.1)
+    totals = json.loads(run("show", folder, "--kernels", "--json")[1])["lines"]
+    assert [(each["line"], each["kernels"]) for each in totals] == [(12, 1), (3, 1)]
+    assert run(*by_line, "--json")[0] == run("show", folder, "--by-line")[0] == 2
+    assert "--json has the totals without it" in capsys.readouterr().err
+
+
 def test_without_ptxas_what_ptx_says_is_shown_with_a_word(folder, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -310,3 +345,67 @@ def test_the_kernels_of_a_function_for_an_absent_gpu(tmp_path):
         assert kernel.registers and kernel.occupancy and kernel.occupancy <= 1 and kernel.waves
         assert sum(kernel.instructions.values()) > 5
     assert any(kernel.instructions["tensor"] for kernel in report.kernels)
+
+
+SOFTMAX = """
+module @jit_softmax {
+  func.func public @main(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32> loc(#line)
+    %e = stablehlo.exponential %x : tensor<64x512xf32> loc(#line)
+    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1]
+        : (tensor<64x512xf32>, tensor<f32>) -> tensor<64xf32> loc(#line)
+    %all = stablehlo.broadcast_in_dim %sum, dims = [0] : (tensor<64xf32>) -> tensor<64x512xf32> loc(#line)
+    %y = stablehlo.divide %e, %all : tensor<64x512xf32> loc(#line)
+    return %y : tensor<64x512xf32>
+  }
+}
+#line = loc("softmax.py":7:0)
+"""  # noqa: E501
+SOFTMAX_HLO = """
+HloModule softmax, entry_computation_layout={(f32[64,512]{1,0})->f32[64,512]{1,0}}
+
+ENTRY main {
+  x = f32[64,512]{1,0} parameter(0)
+  ROOT y = f32[64,512]{1,0} exponential(x)
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ending", "text", "name", "line"),
+    [("mlir", SOFTMAX, "jit_softmax", 7), ("hlo", SOFTMAX_HLO, "softmax", None)],
+)
+def test_the_kernels_of_a_file_of_text(ending, text, name, line, tmp_path, capsys):
+    try:
+        assert jax.target("cuda:h100").devices
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    path = tmp_path / f"a.{ending}"
+    path.write_text(text)
+    show = ("show", path, "--kernels", "--target", "cuda:h100", "--json")
+    status, shown = run(*show)
+    answer = json.loads(shown)
+    (kernel,) = answer["kernels"]
+    assert (status, answer["program"], kernel["line"]) == (0, name, line)
+    assert kernel["registers"] and kernel["instructions"]["special"]
+    path.write_text(HLO)
+    assert run(*show)[0] == 2
+    assert "is HLO that was optimized" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_linear_algebra_of_a_text_compiles_for_an_absent_gpu(tmp_path):
+    """The process that compiles texts knows the custom calls of the CUDA plugin's kernels."""
+    target = jax.target("cuda:h100")
+    try:
+        assert target.devices
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    with target:
+        x = jax.ShapeDtypeStruct((64, 64), "float32")
+        lowered = jax.jit(lambda x: jnp.linalg.cholesky(jnp.exp(x))).lower(x)
+    path = tmp_path / "cholesky.mlir"
+    path.write_text(lowered.as_text())
+    status, text = run("show", path, "--kernels", "--target", "cuda:h100")
+    assert status == 0 and "(custom-call)" in text

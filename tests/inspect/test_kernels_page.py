@@ -1,4 +1,4 @@
-"""The tab of a page with the kernels of a TPU's program, tried in a real browser."""
+"""The tab of a page with the kernels of a TPU's or GPU's program, tried in a real browser."""
 
 import io
 

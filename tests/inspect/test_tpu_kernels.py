@@ -343,6 +343,19 @@ def test_the_command_line_shows_kernels_and_their_bundles(folder, capsys):
     assert "give --bundles for --kernel" in capsys.readouterr().err
 
 
+def test_totals_of_bundles_and_cycles_are_by_source_line(folder):
+    status, text = run("show", folder, "--kernels", "--by-line", "--target", "tpu:v5e:1x1")
+    _, head, fused, copied, *_ = text.splitlines()
+    assert status == 0
+    assert head.split() == ["part", "bound", "kernels", "calls", "bundles", "cycles", "HBM"]
+    assert fused.split()[3:7] == ["1", "2", "21", "300"] and fused.endswith("model.py:12")
+    assert copied.split()[3:6] == ["1", "1", "11"] and copied.endswith("(no line)")
+    report = tpu_kernels(folder)
+    for name in ("bundles", "cycles"):
+        whole = sum(kernel.counts[name] for kernel in report.kernels)
+        assert sum(each.counts[name] for each in report.lines) == whole
+
+
 def test_a_grid_of_unknown_size_has_the_steps_of_its_estimate(folder, monkeypatch):
     monkeypatch.setattr("hlotools.dumps.tpu_kernels.estimated_steps", lambda operation: 7)
     # The trips of a loop that are known stay, and only the first loop is that of the grid.
@@ -424,4 +437,4 @@ def test_the_kernels_of_a_file_of_stablehlo_are_shown(tmp_path, capsys):
     bundles = run("show", tmp_path, "--bundles", "matmul.1")[1].splitlines()
     assert any("vmatpush" in line and line.endswith("  kernels.py:14") for line in bundles)
     assert run("show", path, "--kernels")[0] == 2
-    assert "with --target of a TPU" in capsys.readouterr().err
+    assert "with a --target that is not attached" in capsys.readouterr().err

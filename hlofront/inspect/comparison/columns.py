@@ -76,7 +76,7 @@ class Column(NamedTuple):
     passes: tuple[PassTime, ...] = ()
     """The times of XLA's passes; none where they were not recorded."""
     kernels: KernelTab | None = None
-    """The kernels of a TPU's program for its page; None where they were not dumped."""
+    """The kernels of a TPU's or GPU's program for its page; None where they were not dumped."""
 
 
 def rates_of_column(column: Column) -> Description | None:
@@ -230,7 +230,7 @@ def here(
     """Return the column of this process's compiler, for an attached or a compile-only device.
 
     The disk caches are off: loading an executable would not show how long XLA compiles. The
-    `kernels` of a TPU that is not attached come from a second compilation, as dumps take time.
+    `kernels` of a device that is not attached come from a second compilation, as dumps take time.
     """
     tell(f"compiling for {label}")
     caches_off = (_disk_cache(False), _whole_disk_cache(False))
@@ -269,9 +269,9 @@ def here(
 
 
 def _kernels(lowered: Lowered, target: str | None) -> KernelTab | None:
-    """Return the kernels of a program for a TPU that is not attached, None for other devices."""
+    """Return the kernels of a program for a device that is not attached, None for other devices."""
     device = find_target(target) if target else None
-    if device is None or device.platform != "tpu":
+    if device is None or device.is_attached:
         return None
     with compiled_with_kernels(lowered, device) as (_, report):
         return kernel_tab(report) if report is not None else None

@@ -31,7 +31,8 @@ function programPage(root, shown = page) {
   const heat = (key) => [sources, list, graph].forEach((view) => view.heat(key));
   const memory = program.memory ? new Memory(program, light) : null;
   const links = program.collectives ? new Links(program, light) : null;
-  const kernels = program.tpuKernels ? new Kernels(program, light) : null;
+  const View = { tpu: TpuKernels, gpu: GpuKernels }[program.compiledKernels?.kind];
+  const kernels = View ? new View(program, light) : null;
   const views = el(
     "div",
     { class: "views" },
@@ -55,7 +56,7 @@ function programPage(root, shown = page) {
       { key: "graph", text: "Graph" },
       ...(memory ? [{ key: "memory", text: "Memory", title: "bytes over the schedule" }] : []),
       ...(links ? [{ key: "links", text: "Links", title: "collectives between devices" }] : []),
-      ...(kernels ? [{ key: "kernels", text: "Kernels", title: "bundles and slots of a TPU" }] : []),
+      ...(kernels ? [{ key: "kernels", text: "Kernels", title: "the code of kernels" }] : []),
     ],
     "list",
     show,

@@ -24,7 +24,6 @@ function unitOf(instruction) {
 }
 
 const letterShare = (letter) => (letter.charCodeAt(0) - 97) / FULL;
-const percent = (share) => `${Math.round(share * 100)} %`;
 
 /** Return pairs of numbers, a file and a line each, as lines. */
 function keysOf(flat) {
@@ -33,10 +32,15 @@ function keysOf(flat) {
   return keys;
 }
 
+/** Return the kernels of a TPU's program, none for other programs. */
+function tpuKernelsOf({ compiledKernels }) {
+  return compiledKernels?.kind === "tpu" ? compiledKernels.rows : [];
+}
+
 /** Return the bundles of a program's kernels by line: their names, with the number of bundles. */
 function bundlesByLine(program) {
   const found = new Map();
-  for (const { name, lines } of program.tpuKernels?.rows ?? []) {
+  for (const { name, lines } of tpuKernelsOf(program)) {
     for (const [file, line, , bundles] of lines) {
       const key = lineKey(file, line);
       if (bundles) found.set(key, [...(found.get(key) ?? []), [name, bundles]]);
@@ -88,15 +92,15 @@ class Kernel {
   }
 }
 
-/** The view of a program's kernels; one of them is shown with its slots and bundles. */
-class Kernels {
+/** The view of the kernels of a TPU's program; one of them is shown with its slots and bundles. */
+class TpuKernels {
   constructor(program, light) {
     this.program = program;
     this.light = light;
-    const raw = program.tpuKernels;
+    const raw = program.compiledKernels;
     this.raw = raw;
     this.kernels = raw.rows.map((row) => new Kernel(row, raw.places));
-    this.body = el("tbody", {}, this.kernels.map((kernel, n) => this.row(kernel, n)));
+    this.table = new KernelTable(raw, this.kernels, this.columns(), light, (n) => this.choose(n));
     this.title = el("div", { class: "kernel-title" });
     this.chart = el("div", { class: "kernel-chart" });
     this.note = el("p", { class: "dim kernel-note", role: "status" });
@@ -113,12 +117,7 @@ class Kernels {
     this.element = el(
       "div",
       { class: "kernels" },
-      el(
-        "div",
-        { class: "kernel-table" },
-        el("table", {}, this.head(), this.body),
-        raw.notes.map((note) => el("p", { class: "dim" }, note)),
-      ),
+      this.table.element,
       this.title,
       this.chart,
       this.note,
@@ -128,70 +127,35 @@ class Kernels {
     light.listeners.push((why, from) => this.paint(why, from));
   }
 
-  // ---- the table --------------------------------------------------------------------------------
-
-  head() {
-    const titles = {
-      part: "of the sum of all bounds",
-      bound: "the least time of all its calls",
-      limit: "what the bound is of: memory (HBM), the fullest slot, or latency",
-      bundles: "instruction words (VLIW) of its code",
-      cycles: "of one call: bundles by the trips of loops, and waits for results",
-      fills: "loads of values that had no register",
-      spills: "stores of values that had no register",
-      VMEM: "that it allocates itself",
-      HBM: "bytes that all calls move",
-    };
-    const timed = this.raw.seconds ? ["part", "bound"] : [];
-    const heads = ["kernel", ...timed, "limit", "bundles", "cycles", ...this.raw.slots];
-    heads.push("fills", "spills", "VMEM", "HBM");
-    const cells = heads.map((head) => el("th", { scope: "col", title: titles[head] }, head));
-    return el("thead", {}, el("tr", {}, cells));
-  }
-
-  row(kernel, n) {
-    const number = (text, title) => el("td", { class: "number", title }, text);
-    const size = (bytes) => (bytes ? figureText("bytes", bytes) : "0");
-    const count = (value) => (value === null ? "?" : countText(value));
-    const { seconds: total } = this.raw;
-    const share = total ? (kernel.seconds ?? 0) / total : 0;
-    const slot = (name) => {
-      const value = kernel.slots[name];
-      const cell = number(value === undefined ? "?" : value ? percent(value) : "·");
-      if (value) cell.style.setProperty("--use", `${100 * value}%`);
-      return cell;
-    };
-    return el(
-      "tr",
+  columns() {
+    const count = (key) => (kernel) => knownText(kernel[key]);
+    const slot = (head) => ({
+      head,
+      cell: ({ slots }) =>
+        slots[head] ? { text: percent(slots[head]), use: slots[head] } : head in slots ? "·" : "?",
+    });
+    const vmem = (kernel) => ({
+      text: bytesText(kernel.vmem),
+      title: `${bytesText(kernel.smem)} of SMEM`,
+    });
+    return [
       {
-        "data-kernel": n,
-        tabindex: "0",
-        "aria-selected": "false",
-        onclick: () => this.choose(n),
-        onkeydown: (event) => {
-          if (event.key === "Enter") this.choose(n);
-        },
-        onmouseenter: () => this.light.hover(kernel.op === null ? null : { op: kernel.op }),
-        onmouseleave: () => this.light.hover(null),
+        head: "limit",
+        title: "what the bound is of: memory (HBM), the fullest slot, or latency",
+        cell: ({ limit }) => limit,
       },
-      el(
-        "th",
-        { scope: "row" },
-        el("code", { title: kernel.name }, kernel.name),
-        kernel.calls > 1 ? ` × ${countText(kernel.calls)}` : "",
-        el("span", { class: "dim" }, kernel.place ? whereText(lineKey(...kernel.place)) : ""),
-      ),
-      total ? number(shareText(share) || "0 %") : null,
-      total ? number(kernel.seconds === null ? "?" : timeText(kernel.seconds)) : null,
-      el("td", {}, kernel.limit),
-      number(countText(kernel.bundles)),
-      number(countText(kernel.cycles)),
-      this.raw.slots.map(slot),
-      number(count(kernel.fills)),
-      number(count(kernel.spills)),
-      number(size(kernel.vmem), `${size(kernel.smem)} of SMEM`),
-      number(size(kernel.bytes)),
-    );
+      { head: "bundles", title: "instruction words (VLIW) of its code", cell: count("bundles") },
+      {
+        head: "cycles",
+        title: "of one call: bundles by the trips of loops, and waits for results",
+        cell: count("cycles"),
+      },
+      ...this.raw.slots.map(slot),
+      { head: "fills", title: "loads of values that had no register", cell: count("fills") },
+      { head: "spills", title: "stores of values that had no register", cell: count("spills") },
+      { head: "VMEM", title: "that it allocates itself", cell: vmem },
+      { head: "HBM", title: "bytes that all calls move", cell: ({ bytes }) => bytesText(bytes) },
+    ];
   }
 
   // ---- one kernel -------------------------------------------------------------------------------
@@ -200,8 +164,7 @@ class Kernels {
     this.chosen = n;
     this.marked = null;
     const kernel = this.kernels[n];
-    for (const row of this.body.children)
-      row.setAttribute("aria-selected", row.dataset.kernel === String(n));
+    this.table.select(n);
     const trips = kernel.loops.map(([, , count]) => (count === null ? "?" : countText(count)));
     const facts = [
       many(kernel.calls, "call"),
@@ -209,17 +172,7 @@ class Kernels {
       ...(trips.length ? [`loops of ${trips.slice(0, 8).join(", ")} trips`] : []),
       `limit: ${kernel.limit}`,
     ];
-    this.title.replaceChildren(
-      el("b", {}, kernel.name),
-      el("span", { class: "dim" }, facts.join(" · ")),
-      kernel.op === null
-        ? ""
-        : el(
-            "button",
-            { type: "button", class: "link", onclick: () => this.light.pin({ op: kernel.op }) },
-            "its operation",
-          ),
-    );
+    this.title.replaceChildren(...kernelTitle(kernel, facts, this.light));
     this.chart.replaceChildren(...this.lanes(kernel));
     this.tell(null);
     this.list.setCount(kernel.code.length);
@@ -460,12 +413,7 @@ class Kernels {
     const { target } = this.light;
     if (why === "pin" && from !== "kernels" && target) this.follow(target);
     const kernel = this.kernels[this.chosen];
-    for (const row of this.body.children) {
-      const each = this.kernels[row.dataset.kernel];
-      const isLit =
-        target?.line === undefined ? target?.op === each.op : each.keys.has(target.line);
-      row.classList.toggle("strong", Boolean(target) && isLit);
-    }
+    this.table.paint();
     for (let index = this.list.first; index < this.list.end; index += 1) {
       const made = this.list.row(index);
       if (made) this.mark(made, kernel.first + index);
@@ -488,7 +436,7 @@ class Kernels {
       this.choose(other);
     }
     const kernel = this.kernels[this.chosen];
-    this.body.children[this.chosen].scrollIntoView({ block: "nearest" });
+    this.table.reveal(this.chosen);
     if (!kernel.isPlaced || line === undefined) return;
     const index = kernel.code.findIndex((_, n) => kernel.linesOf(kernel.first + n).includes(line));
     if (index >= 0) this.list.reveal(index, true);
