@@ -153,12 +153,14 @@ def scores(q, k, *, block, scale):
 
 
 @pytest.mark.long
-def test_a_function_is_ranked_as_by_the_estimates_of_libtpu(tmp_path):
+def test_eight_block_sizes_are_ranked_as_by_the_estimates_of_libtpu(tmp_path):
     needs_libtpu()
     path = tmp_path / "model.py"
     path.write_text(MODEL)
     arguments = ("tune", f"{path}:scores", "--args", "f32[512,128], f32[512,128]")
-    over = ("--over", "block=32,128,512,300", "--over", "scale=2")
+    blocks = (512, 256, 128, 64, 32, 16, 8, 4)
+    mixed = "32,4,128,512,300,8,256,64,16"
+    over = ("--over", f"block={mixed}", "--over", "scale=2")
     status, text = run(*arguments, *over, "--target", "tpu:v5e:1x1", "--json")
     answer = json.loads(text)
     assert status == 0
@@ -166,7 +168,7 @@ def test_a_function_is_ranked_as_by_the_estimates_of_libtpu(tmp_path):
         {"name": "block=300 scale=2", "problem": "AssertionError: 300 does not divide 512"}
     ]
     rows = answer["candidates"]
-    assert [row["name"] for row in rows] == [f"block={block} scale=2" for block in (512, 128, 32)]
+    assert [row["name"] for row in rows] == [f"block={block} scale=2" for block in blocks]
     estimates = [sum(k["compiler_cycles"] or 0 for k in row["kernels"]) for row in rows]
     assert estimates == sorted(estimates)
     assert rows[0]["kernels"][0]["file"] == str(path)
