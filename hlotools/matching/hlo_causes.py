@@ -90,26 +90,37 @@ def _traced(module: HloModule) -> dict[str, tuple[Instruction, str]]:
     Each has the name of the traced operation.
     """
     found: dict[str, tuple[Instruction, str]] = {}
+    # Many instructions have the same name stack.
+    known: dict[str, str] = {}
     for instruction in module.instructions():
         if instruction.opcode == "parameter":
             continue
-        # The first of several operations in one instruction; the last of several callers' names.
-        stack = instruction.op_name.partition(";")[0].split("/")
-        start = len(stack) - 1 - stack[::-1].index(stack[0])
-        stack = stack[start:]
-        if len(stack) < 2 or stack[-1] in _PREPARING:
+        op_name = instruction.op_name
+        if op_name not in known:
+            known[op_name] = _traced_name(op_name)
+        name = known[op_name]
+        last = name.rpartition("/")[2]
+        if not name or (last == "while" and instruction.opcode != "while"):
             continue
-        if stack[-1] == "while" and instruction.opcode != "while":
-            continue
-        # The first part is the name of the program; an unrolled loop does not have its own.
-        name = "/".join(part for part in stack[1:-1] if part not in _OF_LOOPS) + "/" + stack[-1]
         is_of_host = "is_host_transfer" in instruction.attributes
         if is_collective(instruction.opcode) and not is_of_host:
             opcode = instruction.opcode.removesuffix("-start").replace("-", "_")
             found[name] = instruction, opcode
         elif name not in found:
-            found[name] = instruction, stack[-1]
+            found[name] = instruction, last
     return found
+
+
+def _traced_name(op_name: str) -> str:
+    """Return a name stack without the program's name and loops; "" if it prepares operands."""
+    # The first of several operations in one instruction; the last of several callers' names.
+    stack = op_name.partition(";")[0].split("/")
+    start = len(stack) - 1 - stack[::-1].index(stack[0])
+    stack = stack[start:]
+    if len(stack) < 2 or stack[-1] in _PREPARING:
+        return ""
+    # The first part is the name of the program; an unrolled loop does not have its own.
+    return "/".join(part for part in stack[1:-1] if part not in _OF_LOOPS) + "/" + stack[-1]
 
 
 def _casts(module: HloModule) -> set[str]:
