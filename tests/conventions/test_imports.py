@@ -103,7 +103,11 @@ def test_nobody_imports_jax():
         if used.top == "jax"
     ]
     # These run in processes of their own; so does benchmarks' other side.
-    apart = {"tests/against_jax/worker.py", "tests/against_jax/promotion_table.py"}
+    apart = {
+        "tests/against_jax/worker.py",
+        "tests/against_jax/promotion_table.py",
+        "tests/inspect/jax_models.py",
+    }
     # Programs for jax, which hlofront runs under that name.
     for_jax = ("tests/libraries/programs/", "examples/libraries/")
     for shown, tree in source_trees().items():
