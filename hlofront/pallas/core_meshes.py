@@ -5,6 +5,7 @@ import enum
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, cast
 
 from hlofront.base import tree
 from hlofront.base.named_tuple import NamedTuple
@@ -15,7 +16,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.axes import axis_size
 from hlofront.core.jaxpr import ClosedJaxpr, Value
 from hlofront.core.programs.evaluate import eval_jaxpr
-from hlofront.core.references import is_reference
+from hlofront.core.references import AbstractRef, is_reference
 from hlofront.pallas.block_specs import BlockSpec, CostEstimate
 from hlofront.pallas.compiler_params import CompilerParams
 from hlofront.pallas.control import when
@@ -202,7 +203,7 @@ _ANYWHERE = BlockSpec(memory_space=ANY)
 
 
 def _is_reference(x: object) -> bool:
-    return is_reference(typeof(x))
+    return is_reference(typeof(cast(Any, x)))
 
 
 class _Around(NamedTuple):
@@ -240,7 +241,7 @@ class _Around(NamedTuple):
             specs.append(BlockSpec(memory_space=SMEM) if is_scalar else _ANYWHERE)
         first = len(tree.tree_leaves(self.out_type))
         aliases = {place: first + number for number, place in enumerate(refs)}
-        types = tuple([typeof(ref).inner_aval for ref in refs.values()])
+        types = tuple([cast(Any, typeof)(ref).inner_aval for ref in refs.values()])
         on_parts = partial(self.on_parts, list(refs))
         try:
             results, new = call(on_parts, (self.out_type, types), [specs], aliases)(operands)
@@ -269,18 +270,16 @@ class _Around(NamedTuple):
             outs = results if isinstance(self.out_type, tuple | list) else (results,)
             return self.body(*args, *outs, *scratch, **named)
         passed = [ref for place, ref in zip(places, mutated, strict=True) if place < count]
-        given = (operands[:count], results, passed, *scratch)
-        flat = tree.tree_leaves((given, named))
+        flat = tree.tree_leaves(((operands[:count], results, passed, *scratch), named))
         consts = [
             ref if place in places else get(ref, 0) for place, ref in refs.items() if place >= count
         ]
         jaxpr = self.program.jaxpr
         own = [
-            own_reference(f"buffer {number} of a kernel", var.aval)
+            own_reference(f"buffer {number} of a kernel", cast(AbstractRef, var.aval))
             for number, var in enumerate(jaxpr.invars[len(flat) :])
         ]
         eval_jaxpr(jaxpr, consts, *flat, *own)
-        return None
 
 
 def core_map(

@@ -97,10 +97,10 @@ def tracing_pipeline(grid: tuple[ArrayLike, ...], indices: tuple[Array, ...]) ->
         _kernel.reset(token)
 
 
-def indices_of_step(number: ArrayLike, sizes: Sequence[ArrayLike]) -> list[Array]:
+def indices_of_step(number: ArrayLike, sizes: Sequence[ArrayLike]) -> list[ArrayLike]:
     """Return the indices of a step of a grid by its number: the last axis varies fastest."""
     number = convert(number, int32, False)
-    indices: list[Array] = []
+    indices: list[ArrayLike] = []
     for size in reversed(sizes):
         size = convert(size, int32, False)
         indices.append(rem(number, size))
@@ -191,7 +191,7 @@ def num_programs(axis: int) -> ArrayLike:
     """
     kernel = _kernel_of("num_programs", axis)
     size = kernel.grid[axis]
-    if isinstance(size, int) or kernel.indices is not None:
+    if not isinstance(size, DynamicGridDim):
         return size
     with interpreting_with(kernel.trace):
         return num_programs_p.bind(axis=axis)

@@ -1,7 +1,7 @@
 """The function pallas_call: a kernel that runs at each step of a grid, on blocks of arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
@@ -9,7 +9,7 @@ from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value
-from hlofront.core.references import AbstractRef, is_known_integer, is_reference
+from hlofront.core.references import AbstractRef, is_known_integer
 from hlofront.core.trace import Tracer
 from hlofront.pallas.block_specs import CostEstimate, NoBlockSpec, no_block_spec
 from hlofront.pallas.compiler_params import CompilerParams
@@ -48,7 +48,7 @@ class CapturedValues(ValueError):
     def has_arrays(self) -> bool:
         """Whether some of the values are neither references nor scalars."""
         avals = [var.aval for var in self.program.jaxpr.constvars]
-        return any(not is_reference(aval) and aval.shape for aval in avals)
+        return any(isinstance(aval, ShapedArray) and aval.shape for aval in avals)
 
 
 @boundary
@@ -234,6 +234,7 @@ class _Call:
         positional = (*scalar_refs, *in_refs, *out_args, *scratch)
         grid = tuple([s if is_known_integer(s) else dynamic_grid_dim for s in spec.grid])
         jaxpr = self._kernel_jaxpr(positional, named_scratch, grid)
+        scratch_refs = jaxpr.invars[count + len(mappings) :]
         mapping = GridMapping(
             grid=grid,
             grid_names=spec.grid_names,
@@ -245,7 +246,7 @@ class _Call:
             num_inputs=len(in_avals),
             num_outputs=len(self.out_avals),
             # Those after the parameters of the kernel are its own: see own_reference.
-            scratch_avals=tuple([var.aval for var in jaxpr.invars[count + len(mappings) :]]),
+            scratch_avals=tuple([cast(AbstractRef, var.aval) for var in scratch_refs]),
         )
         return {
             "jaxpr": jaxpr,

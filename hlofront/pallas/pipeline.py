@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hlofront.base import tree
 from hlofront.base.elements import int32
@@ -479,7 +479,7 @@ class _Run(NamedTuple):
         arguments = [*self.structure.unflatten(views), *self.scratches]
         if self.is_explicit:
             arguments.insert(0, PipelineStep(tuple(map(_int32, here)), number))
-        with tracing_pipeline(self.grid, tuple(here)):
+        with tracing_pipeline(self.grid, cast(tuple[Array, ...], tuple(here))):
             self.body(*arguments)
         for place, each in enumerate(self.windows):
             if each.is_output:

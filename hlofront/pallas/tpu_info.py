@@ -213,8 +213,8 @@ def get_tpu_info_for_chip(
         fact * unit for fact, unit in zip(_CHIPS[chip_version], _UNITS, strict=True)
     ]
     sublanes = 16 if chip_version is ChipVersion.TPU_8T else 8
-    sparse_core = _SPARSE_CORES.get(chip_version)
-    return TpuInfo(chip_version, generation, cores, 128, sublanes, *facts, sparse_core)
+    first = (chip_version, generation, cores, 128, sublanes)
+    return TpuInfo(*first, *facts, sparse_core=_SPARSE_CORES.get(chip_version))
 
 
 class Tiling(enum.Enum):

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -288,7 +288,7 @@ class Buffer:
     ) -> "Buffer":
         """Return a buffer of unwritten elements."""
         value = uninitialized_value(dtype, params.uninitialized_memory)
-        buffer = Buffer(key, name, np.full(shape, value, dtype), is_shared, params)
+        buffer = Buffer(key, name, np.full(shape, value, cast(Any, dtype)), is_shared, params)
         buffer.forget()
         return buffer
 

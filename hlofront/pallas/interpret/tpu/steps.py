@@ -112,7 +112,7 @@ class GridStep:
         values.update(zip(jaxpr.invars, operands, strict=True))
 
         def read(atom: Atom) -> Value:
-            if type(atom) is Literal:
+            if isinstance(atom, Literal):
                 return np.asarray(atom.val, getattr(atom.aval, "dtype", None))
             return values[atom]
 
