@@ -240,6 +240,31 @@ def test_a_program_that_was_forgotten():
     assert "forgotten" in f.cache_report().entries[-1].why
 
 
+def test_programs_are_forgotten_while_other_threads_jit_functions():
+    is_over, interval = threading.Event(), sys.getswitchinterval()
+
+    def keep_making():
+        made = []
+        while not is_over.is_set():
+            made.append(jax.jit(lambda x: x))
+            if len(made) > 1000:
+                made.clear()
+
+    makers = [threading.Thread(target=keep_making) for _ in range(2)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for maker in makers:
+            maker.start()
+        for _ in range(500):
+            jax.clear_caches()
+    finally:
+        is_over.set()
+        for maker in makers:
+            maker.join()
+        sys.setswitchinterval(interval)
+    assert fresh()(x).shape == x.shape
+
+
 def test_the_first_program_has_no_reason():
     f = fresh()
     f(x)

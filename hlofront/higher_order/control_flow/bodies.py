@@ -32,18 +32,13 @@ class HasConstants(Protocol):
 
 
 Written = TypeVar("Written", bound=HasConstants)
-Table = dict[tuple[Hashable, ...], HasConstants]
 # The records of each user function, by key. An entry is dropped with its function.
-_tables: "weakref.WeakKeyDictionary[Callable[..., PyTree], Table]" = weakref.WeakKeyDictionary()
+_tables: "weakref.WeakKeyDictionary[Callable[..., PyTree], caches.CacheTable]" = (
+    weakref.WeakKeyDictionary()
+)
 # The maximum number of records per function; the oldest record is dropped first.
 _MAX_RECORDS = 1024
 _trace_context = state.trace_context
-
-
-@caches.on_clear
-def _forget() -> None:
-    for table in list(_tables.values()):
-        table.clear()
 
 
 def written_once(
@@ -56,9 +51,11 @@ def written_once(
     only until its trace ends.
     """
     try:
-        table: dict[tuple[Hashable, ...], Any] = _tables.setdefault(function, {})
+        table = _tables.get(function)
+        if table is None:
+            table = _tables.setdefault(function, caches.CacheTable())
     except TypeError:  # The function cannot be hashed or weakly referenced.
-        table = {}
+        table = caches.CacheTable()
     key = (*key, _trace_context())
     written: Written | None = table.get(key)
     if written is not None:

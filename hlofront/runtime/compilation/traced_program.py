@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from hlofront.base.caches import CacheTable
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
@@ -140,18 +141,19 @@ class TracedProgram:
 _MAX_TRACED = 4096
 
 
-class TracedPrograms(dict[TracedKey, TracedProgram]):
+class TracedPrograms(CacheTable):
     """The table of one function's programs, by the kind of arguments, with a unique number."""
 
     __slots__ = ("number",)
     _numbers = itertools.count()
 
     def __init__(self):
+        super().__init__()
         self.number = next(self._numbers)
 
     def find(self, key: TracedKey) -> TracedProgram | None:
         """Return the program of a key, unless a reference that it captured has ended."""
-        traced = self.get(key)
+        traced: TracedProgram | None = self.get(key)
         if traced is None or not traced.has_references:
             return traced
         if any(getattr(const, "has_ended", False) for const in traced.program.consts):

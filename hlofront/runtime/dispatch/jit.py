@@ -78,9 +78,6 @@ _tables: "weakref.WeakKeyDictionary[Callable[..., object], dict[PlanKey, TracedP
 
 @caches.on_clear
 def _forget_all() -> None:
-    for plans in list(_tables.values()):
-        for table in plans.values():
-            table.clear()
     # `clear` empties this cache, including entries of deleted jitted functions, which another one
     # of the same Python function would otherwise hit. `clear_all` reaches only live jitted
     # functions, but those of every cache.
