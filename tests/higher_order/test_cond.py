@@ -15,6 +15,7 @@ from hlofront.transforms.simplify import dead_code
 
 X = np.array([0.3, -0.7, 1.2], np.float32)
 Y = np.array([1.5, 0.2, -0.4], np.float32)
+HOST = hlofront.memory.Space.Host
 
 
 def conds(jaxpr):
@@ -370,6 +371,11 @@ def test_effects_pass_through_derivatives(capsys):
             lambda: lax.cond(True, lambda: (X, Y), lambda: (X[:2], Y)),
             TypeError,
             r"path \[0\] has type float32\[3\].*float32\[2\].*shapes differ",
+        ),
+        (
+            lambda: lax.cond(True, lambda: hlofront.device_put(X, HOST), lambda: X),
+            TypeError,
+            r"has type float32<host>\[3\].*memories differ.*jax.memory.Space.Device",
         ),
         (
             lambda: lax.cond(True, lambda: {"a": X}, lambda: {"b": X}),

@@ -430,6 +430,13 @@ def test_large_constants_reach_into_loops():
             TypeError,
             "(?s)pytree structure.*tuple of 2.*tuple of 1",
         ),
+        (
+            lambda: lax.fori_loop(
+                0, 3, lambda i, s: hlofront.device_put(s, hlofront.memory.Space.Host), X
+            ),
+            TypeError,
+            r"given as float32\[3\] and returned as float32<host>\[3\].*in different memories",
+        ),
         (lambda: lax.fori_loop(0, 3, "f", X), TypeError, "callable.*'f'"),
         (lambda: lax.fori_loop(0, 3, lambda i, s: s[:1], X), TypeError, r"loop_carry\[1\]"),
         (lambda: lax.fori_loop(0, 3.5, lambda i, s: s, X), TypeError, "equal types, got int32"),

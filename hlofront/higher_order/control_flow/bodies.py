@@ -251,6 +251,8 @@ def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> 
         return f"{text}, so the manual axis types differ: {cast_advice(missing)}."
     if before.dtype == after.dtype and before.split != after.split:
         return f"{text}, so they are split differently: {SPLIT_ADVICE}."
+    if before.dtype == after.dtype and before.memory_space is not after.memory_space:
+        return f"{text}, so they are in different memories: {MEMORY_ADVICE}."
     expected = before.dtype.name
     return (
         f"{text}, so the dtypes differ: return it as .astype({expected!r}), or start with a value "
@@ -258,6 +260,7 @@ def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> 
     )
 
 
+MEMORY_ADVICE = "move one to the other's by jax.device_put(x, jax.memory.Space.Device)"
 SPLIT_ADVICE = "reshard one to the other's sharding by jax.sharding.reshard(x, jax.P(...))"
 
 

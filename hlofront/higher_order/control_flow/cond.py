@@ -24,6 +24,7 @@ from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.references import touches_references
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.control_flow.bodies import (
+    MEMORY_ADVICE,
     NO_KEYWORDS,
     SPLIT_ADVICE,
     bullets,
@@ -512,6 +513,8 @@ class Branches:
                 lines.append(f"{text}shapes differ: make them equal")
             elif first.dtype == second.dtype and first.split != second.split:
                 lines.append(f"{text}splits over the mesh differ: {SPLIT_ADVICE}")
+            elif first.dtype == second.dtype and first.memory_space is not second.memory_space:
+                lines.append(f"{text}memories differ: {MEMORY_ADVICE}")
             elif first.dtype == second.dtype:
                 kinds = first.manual_axis_type.varying, second.manual_axis_type.varying
                 advice = cast_advice(kinds[0] ^ kinds[1])
