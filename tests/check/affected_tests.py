@@ -19,6 +19,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 # These have steps of their own in `./check quick`.
 ALWAYS_RUN = ("tests/conventions/", "tests/smoke/")
+# Folders of the packages.
+ABOUT_DEVICES = {"collectives", "shard_map", "sharding"}
 # Tests that take minutes are chosen by -k: see `words_of`.
 LARGE = (
     "tests/against_jax/test_corpora.py",
@@ -72,7 +74,9 @@ def mirrored_folders(path: str) -> list[str]:
     layer = parts[1] if len(parts) > 2 else ""
     if parts[0] == "hlotools" or layer in ("cli", "inspect"):
         return ["tests/inspect/"]
-    return [f"tests/{layer}/"] if layer and (TESTS / layer).is_dir() else []
+    # Whatever is about several devices is mostly tested with eight.
+    folders = ["many_devices", layer] if ABOUT_DEVICES & set(parts) else [layer]
+    return [f"tests/{folder}/" for folder in folders if folder and (TESTS / folder).is_dir()]
 
 
 def affected_tests(changed: Iterable[str]) -> list[str]:

@@ -29,6 +29,12 @@ def test_a_module_in_a_room_of_its_floor_has_the_floor_s_tests():
     assert affected_tests(["hlofront/runtime/dispatch/jit.py"])[0] == "tests/runtime/test_jit.py"
 
 
+def test_what_is_about_several_devices_is_tested_with_eight():
+    tests = affected_tests(["hlofront/runtime/sharding/resharding.py"])
+    with_eight = tests.index("tests/many_devices/test_eight_devices.py")
+    assert with_eight < tests.index("tests/runtime/test_jit.py")
+
+
 @pytest.mark.long
 def test_every_module_of_a_floor_with_tests_has_some():
     for module in modules():
