@@ -260,7 +260,7 @@ def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> 
     )
 
 
-MEMORY_ADVICE = "move one to the other's by jax.device_put(x, jax.memory.Space.Device)"
+MEMORY_ADVICE = "move one to the device's by jax.device_put(x, jax.memory.Space.Device)"
 SPLIT_ADVICE = "reshard one to the other's sharding by jax.sharding.reshard(x, jax.P(...))"
 
 
